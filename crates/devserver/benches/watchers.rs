@@ -1,8 +1,10 @@
-//! What a hundred watchers and a hundred thousand pods cost: deliveries a second a core, bytes, and seconds.
+//! Measures the server with a hundred watchers and a hundred thousand pods: deliveries per second and core,
+//! bytes, and seconds.
 //!
-//! `cargo bench -p kube-devserver` prints figures; nothing is asserted, for they depend on the machine.
+//! `cargo bench -p kube-devserver` prints the results. There are no assertions, because the results depend on
+//! the machine.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on is none")]
+#![expect(clippy::unwrap_used, reason = "an error makes the measurement invalid")]
 
 use http::{Method, Request};
 use http_body_util::{BodyExt, Empty, Full};
@@ -27,7 +29,7 @@ const WRITERS: u64 = 10;
 const EVENTS: u64 = 20_000;
 
 fn main() {
-    // `cargo test --benches` runs this too, to see that it works; then a little is enough.
+    // `cargo test --benches` also runs this program, to check that it works. It uses small numbers then.
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let scale = if is_bench { 1 } else { 100 };
     deliveries(EVENTS / scale);
@@ -35,7 +37,8 @@ fn main() {
     load(100_000 / scale);
 }
 
-/// Runs the server on one thread, and the clients on another, and takes the time of the server's.
+/// Measures the processor time of the server, which runs on a thread of its own, while clients run on
+/// another.
 fn deliveries(events: u64) {
     let (address, answer) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -84,7 +87,7 @@ fn deliveries(events: u64) {
     );
 }
 
-/// Changes objects again and again, from a few connections at once, as controllers do.
+/// Changes objects repeatedly over several concurrent connections, as controllers do.
 async fn write(address: std::net::SocketAddr, events: u64) {
     let writers = (0..WRITERS).map(|writer| tokio::spawn(write_one(address, writer, events / WRITERS)));
     for writer in writers.collect::<Vec<_>>() {
@@ -92,7 +95,7 @@ async fn write(address: std::net::SocketAddr, events: u64) {
     }
 }
 
-/// Changes one object, one request after the other.
+/// Changes one object with sequential requests.
 async fn write_one(address: std::net::SocketAddr, writer: u64, events: u64) {
     let body = |turn: u64| format!(r#"{{"metadata":{{"name":"m{writer}"}},"data":{{"x":"{turn:0>800}"}}}}"#);
     let (mut sender, connection) =
@@ -162,20 +165,20 @@ fn load(pods: u64) {
     });
 }
 
-/// The processor time of this thread.
+/// Returns the processor time of this thread.
 fn thread_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(1))
 }
 
-/// The processor time of all threads of this process, in ticks of 10 ms.
+/// Returns the processor time of all threads of this process, in ticks of 10 ms.
 fn process_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2);
     Duration::from_millis(fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
-/// The resident memory of this process.
+/// Returns the resident memory of this process.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096

@@ -1,4 +1,4 @@
-//! Realistic pods that change at a rate.
+//! Creates realistic pods and changes them at a rate.
 
 use crate::corpus::{Checksum, Pods, mutate};
 use crate::object::{NewObject, complete};
@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-/// The interval of changes. If the rate is higher, several are made at once.
+/// The interval of changes. At a higher rate, several changes are made at once.
 const TICK: Duration = Duration::from_millis(10);
 /// The number of pods that a thread generates before they are stored.
 const SHARE: u64 = 2048;
@@ -36,7 +36,7 @@ pub struct Churn {
     rate: f64,
 }
 
-/// Running changes, until this is stopped or dropped.
+/// Running changes, which end when this is stopped or dropped.
 #[derive(Debug)]
 pub struct Churning {
     churn: Churn,
@@ -45,7 +45,7 @@ pub struct Churning {
 }
 
 impl Churn {
-    /// Creates this number of pods of the corpus, which do not change.
+    /// Creates this number of pods of the corpus, without changes.
     pub fn pods(pods: u64) -> Self {
         Self { seed: 1, pods, rate: 0.0 }
     }
@@ -63,20 +63,20 @@ impl Churn {
     /// Fills a cluster, and starts the changes if there is a rate.
     pub(crate) fn start(self, cluster: &Arc<Cluster>) -> Churning {
         let pods = Pods::new(self.seed);
-        let mut herd = Herd::new(Arc::clone(cluster), pods);
-        herd.load(self.pods);
+        let mut pod_set = PodSet::new(Arc::clone(cluster), pods);
+        pod_set.load(self.pods);
         let changes = Arc::new(AtomicU64::new(0));
         let is_changing = self.rate > 0.0 && self.pods > 0;
-        let run = || tokio::spawn(herd.run(self.clone(), Arc::clone(&changes)));
+        let run = || tokio::spawn(pod_set.run(self.clone(), Arc::clone(&changes)));
         let task = is_changing.then(run);
         Churning { churn: self, changes, task }
     }
 }
 
 impl Churning {
-    /// Returns the checksum of the pods before they changed, which identifies the corpus.
+    /// Returns the checksum of the pods before their first change, which identifies the corpus.
     ///
-    /// It is computed by each call, which takes a few seconds for a hundred thousand pods.
+    /// Each call computes it, which takes a few seconds for a hundred thousand pods.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Pods::new(self.churn.seed).checksum(self.churn.pods)
@@ -92,7 +92,7 @@ impl Churning {
     pub async fn stop(mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
-            // It ends by being aborted, which is what was asked for.
+            // The task ends because it was aborted.
             let _ = task.await;
         }
     }
@@ -107,16 +107,16 @@ impl Drop for Churning {
 }
 
 /// The pods of a corpus in a cluster.
-struct Herd {
+struct PodSet {
     cluster: Arc<Cluster>,
     resource: Arc<Resource>,
     place: Place,
     pods: Pods,
-    /// Of each pod, by its index.
+    /// The key of each pod, by its index.
     keys: Vec<Key>,
 }
 
-impl Herd {
+impl PodSet {
     fn new(cluster: Arc<Cluster>, pods: Pods) -> Self {
         let resource = cluster.registry().resource("", "v1", "pods").expect("pods are built in").clone();
         let place = Place::new(resource.storage());
@@ -130,10 +130,10 @@ impl Herd {
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         for start in (0..count).step_by((threads * SHARE) as usize) {
-            let herd = &*self;
+            let pod_set = &*self;
             let share = |thread: u64| {
                 let first = start + thread * SHARE;
-                (first..(first + SHARE).min(count)).map(|index| herd.encoded(index))
+                (first..(first + SHARE).min(count)).map(|index| pod_set.encoded(index))
             };
             let made = std::thread::scope(|scope| {
                 let spawn = |thread| scope.spawn(move || share(thread).collect::<Vec<_>>());
@@ -158,13 +158,13 @@ impl Herd {
         let (mut due, mut tick, mut last) = (0.0, 0_u64, Instant::now());
         loop {
             let now = ticks.tick().await;
-            // What is late is made up for, but a long stall does not end in a flood.
+            // Changes that are late are made now, except those of a stall that is longer than ten ticks.
             due += churn.rate * (now - last).min(10 * TICK).as_secs_f64();
             last = now;
             while due >= 1.0 {
                 due -= 1.0;
                 tick += 1;
-                self.change(mix(churn.seed ^ tick) % churn.pods, tick);
+                self.change(random_number(churn.seed ^ tick) % churn.pods, tick);
                 changes.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -172,7 +172,7 @@ impl Herd {
 
     fn store(&self, content: Box<Content>) {
         let key = content.key().clone();
-        // One that is there already came from an earlier herd of the same seed.
+        // An existing pod is from an earlier call with the same seed.
         let _ = self.cluster.store.write(&self.place, key.as_str(), Write::Create(content));
     }
 
@@ -186,12 +186,12 @@ impl Herd {
             0 => Write::Remove(record.version()),
             _ => match encode_change(&self.resource, &record, |object| mutate(object, tick)) {
                 Ok(content) => Write::Replace(record.version(), content),
-                // Somebody has put another object there, which is theirs.
+                // Another client has replaced the object by one that this task does not change.
                 Err(_) => return,
             },
         };
         match self.cluster.store.write(&self.place, key, write) {
-            // Whoever else changed it has made a change as good as ours.
+            // Another client has changed the object in the meantime; its change is sufficient.
             Ok(_) | Err(Missed::Changed | Missed::Missing | Missed::Exists) => {}
         }
     }
@@ -206,12 +206,12 @@ pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
     complete(resource, &mut object, &birth);
     let Ok(key) = Key::new(None, name) else { return };
     let write = Write::Create(encode(resource, key, object));
-    // One that is there already is as good.
+    // An error means that the namespace exists already.
     let _ = cluster.store.write(&Place::new(resource.storage()), name, write);
 }
 
-/// SplitMix64: which pod is next.
-fn mix(mut bits: u64) -> u64 {
+/// Returns a random number that selects the next pod, by SplitMix64.
+fn random_number(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Serves a recorded past: the state of one moment, or a range that moves with its changes.
+//! Serves a recorded history: the state at one moment, or a range in which time continues.
 
 use crate::registry::Resource;
 use crate::storage::Place;
@@ -17,13 +17,14 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// A part of a recorded history that a server shows in place of objects of its own.
+/// A part of a recorded history, which a server shows instead of its own objects.
 ///
-/// The server is read-only and has only the recorded resources. Objects have their recorded names, uids, versions and managed fields, and
-/// tables count ages to the moment that is shown.
+/// The server is read-only and has only the recorded resources. Objects have their recorded names, uids,
+/// versions and managed fields, and ages in tables are relative to the time that is shown.
 ///
-/// In a moving past, objects change as they were recorded, and watches receive the changes. Kubernetes orders changes by
-/// version; where changes of several kinds were recorded in another order, a change gets the next version instead of its own.
+/// If time continues, objects change as they were recorded, and watches deliver the changes. Kubernetes
+/// orders changes by version. If changes of several kinds were recorded in another order, a change gets the
+/// next version instead of its own.
 #[derive(Clone, Debug)]
 #[must_use = "a past is served by `Builder::past`"]
 pub struct Past {
@@ -35,17 +36,17 @@ pub struct Past {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Motion {
     Frozen,
-    /// A multiple of the recorded speed.
+    /// The factor by which the recorded speed is multiplied.
     Moving(f64),
 }
 
-/// The objects of a moment, ready to be stored.
+/// The objects at one moment, ready to be stored.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     past: Past,
     kinds: Vec<(KindId, Arc<Kind>)>,
     objects: Vec<Change>,
-    /// The newest version of a list or a bookmark.
+    /// The newest version of a list or bookmark.
     version: u64,
 }
 
@@ -66,17 +67,18 @@ const WINDOW: Duration = Duration::from_millis(250);
 const READ_AHEAD: usize = 256;
 
 impl Past {
-    /// Shows the state of a moment, which does not change.
+    /// Shows the state at a time, which does not change.
     pub fn at(history: History, time: Timestamp) -> Self {
         Self { history, time, motion: Motion::Frozen }
     }
 
-    /// Shows the state of a moment and then the changes after it, at the recorded speed.
+    /// Shows the state at a time, and then the changes after it at the recorded speed.
     pub fn starting_at(history: History, time: Timestamp) -> Self {
         Self { history, time, motion: Motion::Moving(1.0) }
     }
 
-    /// Moves at a multiple of the recorded speed. Does nothing if the past is frozen or the factor is not positive.
+    /// Sets the factor by which the recorded speed is multiplied. It has no effect if the state is frozen or
+    /// the factor is not positive.
     pub fn speed(self, factor: f64) -> Self {
         match self.motion {
             Motion::Moving(_) if factor > 0.0 && factor.is_finite() => {
@@ -86,7 +88,7 @@ impl Past {
         }
     }
 
-    /// Reads the state of the moment.
+    /// Reads the state at the time.
     pub(crate) fn load(self) -> Result<Loaded, ReadError> {
         let snapshot = self.history.at(self.time)?;
         let mut kinds = self.history.kinds()?;
@@ -128,7 +130,7 @@ impl Change {
 }
 
 impl Loaded {
-    /// Fills a server before its first request, and starts to replay the history.
+    /// Loads the objects into a server before its first request, and starts to replay the history.
     pub(crate) fn fill(&self, cluster: &Arc<Cluster>) {
         let served = serve_kinds(cluster, &self.kinds);
         let mut objects: Vec<&Change> = self.objects.iter().collect();
@@ -151,7 +153,7 @@ impl Loaded {
     }
 }
 
-/// Serves the recorded kinds, and reviews, which are not stored; no others.
+/// Serves the recorded kinds, and reviews, which are not stored.
 fn serve_kinds(cluster: &Cluster, kinds: &[(KindId, Arc<Kind>)]) -> HashMap<KindId, Arc<Resource>> {
     let is_kind = |resource: &Resource, kind: &Kind| {
         resource.group == kind.group && resource.version == kind.version && resource.plural == kind.plural
@@ -175,7 +177,7 @@ fn serve_kinds(cluster: &Cluster, kinds: &[(KindId, Arc<Kind>)]) -> HashMap<Kind
     found.collect()
 }
 
-/// Returns a definition of a recorded custom resource, as far as it is known.
+/// Returns the definition of a recorded custom resource, as far as it is known.
 fn definition(kind: &Kind) -> Value {
     let scope = match kind.scope {
         Scope::Namespaced => "Namespaced",
@@ -204,7 +206,7 @@ fn definition(kind: &Kind) -> Value {
     })
 }
 
-/// Reads the changes after a time, until the server has ended.
+/// Reads the changes after a time until the server ends.
 fn read_ahead(history: &History, from: Timestamp, changes: &mpsc::Sender<Change>) {
     let recorded = match history.changes(from..Timestamp::MAX, Filter::new()) {
         Ok(recorded) => recorded,
@@ -235,7 +237,7 @@ impl Pace {
         Self { from, started: Instant::now(), speed }
     }
 
-    /// Returns when a recorded time is due.
+    /// Returns the time at which a recorded change is due.
     fn due(&self, time: Timestamp) -> Instant {
         let recorded = Duration::try_from(time.duration_since(self.from)).unwrap_or_default();
         let wait = Duration::try_from_secs_f64(recorded.as_secs_f64() / self.speed);
@@ -243,7 +245,7 @@ impl Pace {
     }
 }
 
-/// Applies recorded changes when they are due, until the recording or the server has ended.
+/// Applies recorded changes when they are due, until the recording or the server ends.
 async fn play(
     cluster: Weak<Cluster>,
     served: HashMap<KindId, Arc<Resource>>,
@@ -261,7 +263,7 @@ async fn play(
             }
             window.push(change);
         }
-        // A deletion that was found by a list has no version; it stays where it is.
+        // A deletion that was detected by a list has no version and keeps its position.
         window.sort_by_key(|change| change.version.unwrap_or_default());
         let mut reached = Timestamp::MIN;
         for change in window {

@@ -1,4 +1,4 @@
-//! The objects that an earlier server has saved in a directory.
+//! Loads the objects that an earlier server has saved in a directory.
 
 use crate::storage::{DataError, Journal, Place, SavedChange};
 use crate::verb::{Cluster, encode};
@@ -24,12 +24,13 @@ impl SavedState {
             last.insert((change.group.clone(), change.plural.clone(), change.key.clone()), change);
         }
         let mut objects: Vec<_> = last.into_values().filter(|change| change.object.is_some()).collect();
-        // Definitions first, because their custom resources need them.
+        // Definitions are loaded first, because their custom resources need them.
         objects.sort_by_key(|change| (change.plural != "customresourcedefinitions", change.version));
         Ok(Self { journal, objects, version })
     }
 
-    /// Adds the objects to a server before its first request. Versions continue; those from before the restart are expired.
+    /// Adds the objects to a server before its first request. Versions continue, and versions from before the
+    /// restart are expired.
     pub(crate) fn fill(self, cluster: &Cluster) {
         for change in self.objects {
             let Some(object) = change.object else { continue };

@@ -28,7 +28,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// The namespaces that every cluster has.
+/// The namespaces that exist in every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// A Kubernetes API server in this process.
@@ -116,14 +116,14 @@ pub enum StartError {
     Listen {
         /// The address.
         address: String,
-        /// The error of the system.
+        /// The operating system's error.
         #[source]
         cause: io::Error,
     },
-    /// The recorded past cannot be read.
+    /// The recorded history cannot be read.
     #[error("recorded past cannot be read")]
     Past(#[from] kube_history::ReadError),
-    /// The server shows a recorded past, which a kubelet cannot change.
+    /// The server shows a recorded history, which a kubelet cannot change.
     #[error("a server that shows a recorded past cannot run a kubelet: remove one of the two options")]
     KubeletOnPast,
     /// The directory of [`Builder::data`] cannot be used.
@@ -135,7 +135,7 @@ pub enum StartError {
         #[source]
         cause: DataError,
     },
-    /// The server shows a recorded past, which cannot be saved.
+    /// The server shows a recorded history, which cannot be saved.
     #[error("a server that shows a recorded past cannot save objects: remove one of the two options")]
     DataOnPast,
     /// The certificate cannot be generated.
@@ -208,7 +208,7 @@ impl DevServer {
         kube_client::Client::new(pipe, "default")
     }
 
-    /// Returns the last 4096 requests of all clients that have been answered, the oldest first.
+    /// Returns the last 4096 completed requests of all clients, the oldest first.
     ///
     /// Requests on sockets that fail before the user is known, and requests of the built-in kubelet, are not included.
     #[must_use]
@@ -221,11 +221,13 @@ impl DevServer {
         self.front.log.clear();
     }
 
-    /// Applies all objects of a text in YAML, as `kubectl apply --server-side --force-conflicts` does; faults do not apply. Namespaced
-    /// objects without a namespace are created in `default`. Returns the objects as they are stored.
+    /// Applies all objects in a YAML text, as `kubectl apply --server-side --force-conflicts` does; faults do
+    /// not apply. Namespaced objects without a namespace are created in `default`. Returns the stored
+    /// objects.
     ///
     /// # Errors
-    /// If the text is not YAML, or at the first object that the server does not know or refuses; those before it are applied.
+    /// Returns an error if the text is not YAML, or if an object is unknown or refused; the objects before it
+    /// are applied.
     pub async fn apply_yaml(&self, text: &str) -> Result<Vec<serde_json::Value>, ApplyYamlError> {
         yaml::apply(&Loopback::new(Arc::clone(&self.front), "apply-yaml"), text).await
     }
@@ -309,7 +311,7 @@ impl DevServer {
     /// `devserver.kube-informer.dev/outcome`; faults do not apply.
     ///
     /// # Errors
-    /// If the pod does not exist.
+    /// Returns an error if the pod does not exist.
     pub async fn set_outcome(
         &self,
         namespace: &str,
@@ -339,8 +341,9 @@ impl DevServer {
         self.cluster().store.version()
     }
 
-    /// Returns why the last change could not be saved in the [data directory](Builder::data); `None` if all changes are saved, or if
-    /// the server has no directory. The server continues, and tries to save all objects again after the next change.
+    /// Returns the reason why the last change could not be saved in the [data directory](Builder::data);
+    /// `None` if all changes are saved, or if the server has no directory. The server continues, and tries to
+    /// save all objects again after the next change.
     #[must_use]
     pub fn data_error(&self) -> Option<String> {
         self.cluster().store.data_error()
@@ -351,7 +354,7 @@ impl DevServer {
         self.cluster().store.forget_history();
     }
 
-    /// Cuts all watches, as if their connections had broken.
+    /// Cuts all watches, as if their connections were lost.
     pub fn cut_watches(&self) {
         self.cluster().store.cut_off();
     }
@@ -397,7 +400,8 @@ impl DevServer {
     /// kubeconfig of a devserver; links are not followed. Does nothing without a socket.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if the file has other contents, and any other error of the system.
+    /// Returns [`io::ErrorKind::AlreadyExists`] if the file has other contents, and any other error of the
+    /// operating system.
     pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.kubeconfig().map_or(Ok(()), |text| kubeconfig::write(path.as_ref(), &text))
     }
@@ -407,7 +411,7 @@ impl DevServer {
         self.front.close();
         if let Some(kubelet) = self.kubelet.take() {
             kubelet.abort();
-            // It ends by being aborted.
+            // The task ends because it was aborted.
             let _ = kubelet.await;
         }
         if let Some(socket) = self.socket.take() {
@@ -431,7 +435,7 @@ impl Drop for DevServer {
             kubelet.abort();
         }
         if let Some(socket) = &self.socket {
-            // Connections are the task's own, and go with it.
+            // The task owns the connections, which are closed when it is aborted.
             socket.task.abort();
         }
         self.front.cluster.store.stop_saving();
@@ -454,19 +458,21 @@ impl Builder {
         Self { token: Some(Token::new(token.as_ref())), ..self }
     }
 
-    /// Answers requests with this bearer token as this user, whose requests are allowed only if the roles and bindings in the server
-    /// allow them. May be called repeatedly.
+    /// Accepts requests with this bearer token as requests of this user, which are allowed only if the roles
+    /// and bindings in the server allow them. Can be called repeatedly.
     ///
-    /// Requests with the token of [`token`](Self::token), or any requests if there is none, may do everything.
+    /// Requests with the token of [`token`](Self::token), or all requests if there is no such token, are
+    /// always allowed.
     pub fn user(mut self, user: impl Into<User>, token: impl Into<String>) -> Self {
         self.users.push(TokenUser { user: user.into(), token: token.into() });
         self
     }
 
-    /// Answers requests for this host name too. May be called repeatedly.
+    /// Accepts requests for this host name too. Can be called repeatedly.
     ///
-    /// A server without a token answers only if the `Host` and `Origin` headers have a loopback name, the address, a name of
-    /// [`tls`](Self::tls) or a name given here, so that a web page in a browser on the same machine can neither read nor write objects.
+    /// A server without a token accepts a request only if its `Host` and `Origin` headers contain a loopback
+    /// name, the address, a name of [`tls`](Self::tls) or a name given here, so that a web page in a browser
+    /// on the same machine can neither read nor write objects.
     pub fn allow_host(mut self, name: impl Into<String>) -> Self {
         self.hosts.push(name.into());
         self
@@ -477,7 +483,7 @@ impl Builder {
         Self { control: Control::Open, ..self }
     }
 
-    /// Sets the number of events that are kept for each resource. Watches that fall further behind end.
+    /// Sets the number of events that are kept for each resource. Watches that are further behind end.
     pub fn history(self, events: usize) -> Self {
         Self { history: events, ..self }
     }
@@ -493,7 +499,7 @@ impl Builder {
         Self { controllers, ..self }
     }
 
-    /// Serves a recorded past, read-only, instead of objects of its own.
+    /// Serves a recorded history, read-only, instead of the server's own objects.
     pub fn past(self, past: Past) -> Self {
         Self { past: Some(past), ..self }
     }
@@ -503,11 +509,13 @@ impl Builder {
         Self { kubelet: Some(kubelet), ..self }
     }
 
-    /// Saves all objects in a directory. A server that is started with it later has the same objects, even if this one is killed. The
-    /// directory is created with mode 700. Versions continue; watches from versions before the restart end with 410 Expired.
+    /// Saves all objects in a directory. A later server with this directory has the same objects, even if
+    /// this one is killed. The directory is created with mode 700. Versions continue; watches from versions
+    /// before the restart end with 410 Expired.
     ///
-    /// A change is written before its request is answered, but not flushed to disk: it survives the end of the process, and may be lost
-    /// if the machine fails. If the directory cannot be written, the server logs an error and continues.
+    /// A change is written before the response to its request, but not flushed to disk: it survives the end
+    /// of the process, and may be lost if the machine fails. If the directory cannot be written, the server
+    /// logs an error and continues.
     pub fn data(self, directory: impl Into<PathBuf>) -> Self {
         Self { data: Some(directory.into()), ..self }
     }
@@ -515,8 +523,9 @@ impl Builder {
     /// Starts the server.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
-    /// past cannot be read or is to run a kubelet, or if the directory of [`data`](Self::data) cannot be used.
+    /// Returns an error if the server cannot listen on the address, if the address can be reached from other
+    /// machines and TLS or a token is missing, if the token is empty, if the recorded history cannot be read
+    /// or a kubelet is requested for it, or if the directory of [`data`](Self::data) cannot be used.
     pub async fn start(self) -> Result<DevServer, StartError> {
         let has_empty_user = self.users.iter().any(|one| one.token.trim().is_empty());
         if self.token.as_ref().is_some_and(Token::is_empty) || has_empty_user {
@@ -630,7 +639,7 @@ impl Socket {
             use base64::{Engine, engine::general_purpose::STANDARD};
             cluster["certificate-authority-data"] = STANDARD.encode(&tls.certificate).into();
         }
-        // kubectl asks whoever has no token for a name and a password.
+        // Without a token, kubectl prompts for a name and a password.
         let token = self.token.as_ref().map_or("none", Token::as_str);
         // JSON is YAML.
         let config = json!({

@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The differences between two objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Comparison {
-    /// Fields that only the old object has.
+    /// Fields that only the old object contains.
     pub(super) removed: FieldSet,
     /// Fields whose values differ.
     pub(super) modified: FieldSet,
-    /// Fields that only the new object has.
+    /// Fields that only the new object contains.
     pub(super) added: FieldSet,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn compare(ty: Type<'_>, old: &Value, new: &Value) -> Comparison {
     walk.comparison
 }
 
-/// Whether a value was compared as one, or by its parts.
+/// The granularity of a comparison: the value as a unit, or each of its parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Compared {
     AsOne,

@@ -1,4 +1,4 @@
-//! The fields that a value has.
+//! The set of fields that a value contains.
 
 use crate::apply::{
     element::Element,

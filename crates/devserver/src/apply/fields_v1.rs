@@ -1,4 +1,4 @@
-//! The JSON form of sets of fields, which `managedFields` has as `fieldsV1`.
+//! The JSON format of field sets: `fieldsV1` in `managedFields`.
 
 use crate::apply::{
     element::{Element, KeyField},
@@ -6,7 +6,7 @@ use crate::apply::{
 };
 use serde_json::{Map, Value};
 
-/// A `fieldsV1` that cannot be read.
+/// Reports an invalid `fieldsV1`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid fieldsV1: {0:?} is not the path of a field")]
 pub(crate) struct FieldsError(String);
@@ -35,16 +35,16 @@ impl FieldSet {
     /// Reads a set from its JSON.
     ///
     /// # Errors
-    /// If a name in it is not a step of a path. Steps of unknown kinds are skipped.
+    /// Returns an error if a name is not a valid path element. Elements of unknown kinds are skipped.
     pub(super) fn from_fields(fields: &Value) -> Result<Self, FieldsError> {
         Ok(read(fields)?.set)
     }
 }
 
-/// What stands behind a step.
+/// The set below one path element.
 struct Node {
     set: FieldSet,
-    /// Whether the path to here is in the set.
+    /// True if the path of this node is in the set.
     is_member: bool,
 }
 
@@ -69,7 +69,7 @@ fn read(fields: &Value) -> Result<Node, FieldsError> {
     Ok(Node { set, is_member })
 }
 
-/// Writes a step: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:0`.
+/// Formats a path element: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:0`.
 fn to_text(element: &Element) -> String {
     match element {
         Element::Field(name) => format!("f:{name}"),
@@ -83,7 +83,7 @@ fn to_text(element: &Element) -> String {
     }
 }
 
-/// Reads a step; `None` if it is of an unknown kind.
+/// Parses a path element; `None` if its kind is unknown.
 fn from_text(text: &str) -> Result<Option<Element>, FieldsError> {
     let wrong = || FieldsError(text.to_owned());
     let (kind, rest) = text.split_once(':').filter(|(kind, _)| kind.len() == 1).ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! How the items of lists are found: by their value, or by the values of their key fields.
+//! Identifies list items by their value, or by the values of their key fields.
 
 use crate::apply::{
     element::{Element, KeyField},
@@ -6,7 +6,7 @@ use crate::apply::{
 };
 use serde_json::Value;
 
-/// A list item that has no key.
+/// Reports a list item without a valid key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyError {
     #[error("associative list with keys may not have an element that is not a map")]
@@ -21,10 +21,10 @@ pub(crate) enum KeyError {
     Atomic,
 }
 
-/// Returns the step from a list to one of its items.
+/// Returns the path element of a list item.
 ///
 /// # Errors
-/// Returned if the item has no key that identifies it.
+/// Returns an error if the item has no key that identifies it.
 pub(super) fn item_element(ty: Type<'_>, list: &List, item: &Value) -> Result<Element, KeyError> {
     match &list.relation {
         Relation::Atomic => Err(KeyError::Atomic),
@@ -50,7 +50,8 @@ pub(super) fn item_element(ty: Type<'_>, list: &List, item: &Value) -> Result<El
     }
 }
 
-/// The items of a list with their steps. Items without a key are absent; they do not occur in validated lists.
+/// Returns the items of a list with their path elements. Items without a key are skipped; validated lists
+/// have none.
 pub(super) fn items<'v>(ty: Type<'_>, list: &List, values: &'v [Value]) -> Vec<Item<'v>> {
     let item = |value: &'v Value| Some(Item { element: item_element(ty, list, value).ok()?, value });
     values.iter().filter_map(item).collect()

@@ -1,4 +1,5 @@
-//! The annotation of `kubectl apply` on the client's side, which counts as ownership when kubectl applies on the server.
+//! The annotation of client-side `kubectl apply`, which is treated as ownership when kubectl switches to
+//! server-side apply.
 
 use crate::apply::{
     compare::compare,
@@ -9,12 +10,12 @@ use crate::apply::{
 };
 use serde_json::Value;
 
-/// The annotation in which kubectl records what it applied.
+/// The annotation in which kubectl records the last applied configuration.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The field manager of `kubectl apply --server-side`.
 pub(super) const KUBECTL: &str = "kubectl";
 
-/// Returns the fields that kubectl applied on the client's side and that are still as it applied them.
+/// Returns the fields that client-side apply set and that were not changed since then.
 pub(super) fn owned(ty: Type<'_>, api_version: &str, live: &Value) -> Option<FieldSet> {
     let text = annotation(live)?;
     let applied: Value = serde_json::from_str(text).ok()?;
@@ -27,7 +28,7 @@ pub(super) fn owned(ty: Type<'_>, api_version: &str, live: &Value) -> Option<Fie
     Some(set.difference(&changes.added).difference(&changes.removed))
 }
 
-/// Records a configuration in the annotation, if the object has one.
+/// Records a configuration in the annotation, if the object has this annotation.
 pub(super) fn record(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

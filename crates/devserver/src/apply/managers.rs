@@ -4,23 +4,24 @@ use crate::apply::{fields_v1::FieldsError, set::FieldSet};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Who writes an object, in which way.
+/// A field manager, distinguished by operation, version and subresource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manager {
     /// The field manager of the request.
     pub(super) name: String,
     pub(super) operation: Operation,
-    /// The version in which it writes. A manager that applies is the same one in all versions, and this is empty.
+    /// The version that it writes. It is empty for an applying manager, which is the same manager in all
+    /// versions.
     pub(super) api_version: String,
-    /// The subresource that it writes to; empty for the object itself.
+    /// The subresource that it writes; empty for the object itself.
     pub(super) subresource: String,
 }
 
-/// How fields came to be owned.
+/// The operation by which a manager became the owner of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
-    /// Anything else: create, update, and the other patches.
+    /// Any other operation: create, update, and the other patches.
     Update,
 }
 
@@ -28,13 +29,13 @@ pub(crate) enum Operation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
-    /// The version in which the paths are.
+    /// The version of the object to which the paths refer.
     pub(super) api_version: String,
-    /// When the manager last changed the object.
+    /// The time at which the manager last changed the object.
     pub(super) time: Option<String>,
 }
 
-/// Managed fields that cannot be read.
+/// Reports `managedFields` that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ManagersError {
     #[error("operation must be `Apply` or `Update`")]
@@ -52,15 +53,15 @@ pub(crate) enum ManagersError {
 pub(super) struct Managers(pub(super) BTreeMap<Manager, Owned>);
 
 impl Manager {
-    /// Creates the manager that applies.
+    /// Creates a manager with the operation `Apply`.
     pub(super) fn applying(name: &str, subresource: &str) -> Self {
         let (name, subresource) = (name.to_owned(), subresource.to_owned());
         Self { name, operation: Operation::Apply, api_version: String::new(), subresource }
     }
 
-    /// Creates the manager that writes in another way.
+    /// Creates a manager with the operation `Update`.
     pub(super) fn updating(name: &str, api_version: &str, subresource: &str) -> Self {
-        // The name is from the user agent, which a client need not send.
+        // The default name comes from the user agent, which a client can omit.
         let name = if name.is_empty() { "unknown" } else { name }.to_owned();
         let (api_version, subresource) = (api_version.to_owned(), subresource.to_owned());
         Self { name, operation: Operation::Update, api_version, subresource }
@@ -80,7 +81,7 @@ impl Managers {
     /// Reads the managers in the metadata of an object.
     ///
     /// # Errors
-    /// If an entry is invalid.
+    /// Returns an error if an entry is invalid.
     pub(super) fn of(object: &Value) -> Result<Self, ManagersError> {
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().enumerate();

@@ -8,17 +8,17 @@ use crate::apply::{
 use serde_json::{Map as Object, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Returns an object with everything that a configuration has. Nothing is removed; the order of list items is that of the
-/// configuration as far as it has them.
+/// Returns the object with all fields of the configuration. No field is removed. List items have the order of
+/// the configuration, as far as it contains them.
 ///
-/// Both values are of the type.
+/// Both values must be valid for the type.
 pub(super) fn merge(ty: Type<'_>, live: &Value, config: &Value) -> Value {
     merge_parts(ty, Some(live), Some(config)).unwrap_or(Value::Null)
 }
 
 fn merge_parts(ty: Type<'_>, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
     let atom = ty.atom();
-    // A value that is absent takes the form of the other one, and the configuration decides between two.
+    // An absent value has the shape of the other one. If both are present, the configuration decides.
     let shapes = if config.is_none() { atom.shapes(live) } else { atom.shapes(config) };
     match atom.shape(shapes) {
         Shape::Scalar(_) => leaf(live, config),
@@ -68,15 +68,15 @@ fn merge_lists(ty: Type<'_>, list: &List, live: &[Value], config: &[Value]) -> O
     (!merged.is_empty()).then_some(Value::Array(merged))
 }
 
-/// Two lists of items that are found by keys.
+/// Two lists whose items have keys.
 struct Lists<'l, 'v> {
     element: Type<'l>,
     live: &'l [Item<'v>],
     config: &'l [Item<'v>],
-    /// The items by key; null where several have the same.
+    /// The items by key; null if several items have the same key.
     live_by_key: BTreeMap<&'l Element, &'v Value>,
     config_by_key: BTreeMap<&'l Element, &'v Value>,
-    /// The items that both lists have and that are not merged yet, in the order of the configuration.
+    /// The items of both lists that are not merged yet, in the order of the configuration.
     shared: VecDeque<&'l Element>,
     merged: BTreeSet<&'l Element>,
     out: Vec<Value>,
@@ -103,7 +103,7 @@ impl<'l, 'v> Lists<'l, 'v> {
                     at_config += 1;
                     continue;
                 }
-                // Both have it, but the configuration has another one before it.
+                // Both lists contain the item, but another shared item precedes it in the configuration.
                 let is_out_of_turn = self.shared.front().is_some_and(|next| **next != old.element);
                 if self.config_by_key.contains_key(&old.element) && is_out_of_turn {
                     at_live += 1;
@@ -131,7 +131,7 @@ impl<'l, 'v> Lists<'l, 'v> {
         self.out
     }
 
-    /// Adds the item of the configuration, merged with that of the object if it has one.
+    /// Adds the item of the configuration, merged with the item of the object if that exists.
     fn take_both(&mut self, key: &'l Element) {
         self.merged.insert(key);
         let (live, config) = (self.live_by_key.get(key), self.config_by_key.get(key));

@@ -1,4 +1,4 @@
-//! The merge schema of custom resources, from the OpenAPI schema in their definition.
+//! The merge schema of custom resources, built from the OpenAPI schema in their definition.
 
 use crate::apply::{
     schema::{Atom, Field, List, Map, Relation, Scalar, Schema, TypeDef, TypeId},
@@ -11,7 +11,8 @@ use serde_json::Value;
 pub(crate) struct Version<'d> {
     /// The `apiVersion` of its objects.
     pub(crate) api_version: String,
-    /// The `openAPIV3Schema` of the definition; without one, every field is its own and lists are atomic.
+    /// The `openAPIV3Schema` of the definition; without one, each field is owned separately and lists are
+    /// atomic.
     pub(crate) openapi: Option<&'d Value>,
 }
 
@@ -30,12 +31,13 @@ pub(crate) fn from_openapi<'d>(kind: &str, versions: impl IntoIterator<Item = Ve
 
 struct Conversion {
     schema: Schema,
-    /// Whether a schema above allows fields that it does not list.
+    /// True if an enclosing schema preserves unknown fields.
     preserves: bool,
 }
 
 impl Conversion {
-    /// The schema of an object: the metadata are those of every kind, whatever the definition says about them.
+    /// Adds the schema of an object. The schema of its metadata is that of all kinds, regardless of the
+    /// definition.
     fn root(&mut self, openapi: &Value) -> TypeId {
         self.preserves = false;
         let mut atom = self.atom(openapi);

@@ -6,7 +6,7 @@ use crate::apply::{
     set::FieldSet,
 };
 
-/// Replaces owned parts of what is atomic by the whole of it.
+/// Replaces the owned parts of atomic values by the values themselves.
 pub(super) fn reconcile(ty: Type<'_>, set: &FieldSet) -> FieldSet {
     let mut walk = Walk { atomic: FieldSet::default(), path: Vec::new() };
     walk.node(ty, Some(set), false);
@@ -17,7 +17,7 @@ pub(super) fn reconcile(ty: Type<'_>, set: &FieldSet) -> FieldSet {
 }
 
 struct Walk {
-    /// The paths of atomic values of which parts are owned.
+    /// The paths of atomic values with owned parts.
     atomic: FieldSet,
     path: Vec<Element>,
 }

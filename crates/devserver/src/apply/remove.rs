@@ -8,7 +8,7 @@ use crate::apply::{
 };
 use serde_json::{Map as Object, Value};
 
-/// Returns a value without these entries of maps and items of lists. What has lost all its parts is null.
+/// Returns a value without these map entries and list items. A value without remaining parts becomes null.
 pub(super) fn remove(ty: Type<'_>, value: &Value, fields: &FieldSet) -> Value {
     let atom = ty.atom();
     match atom.shape(atom.shapes(Some(value))) {

@@ -1,4 +1,4 @@
-//! The types of values, as far as merging has to know them.
+//! The types of values, with the information that merging needs.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 /// The types of one or more kinds.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Schema {
-    /// The schema that the first types are from; the types of a custom resource refer to those of the metadata.
+    /// The schema with the first types. The types of a custom resource refer to the metadata types of the
+    /// built-in schema.
     pub(super) base: Option<&'static Schema>,
     pub(super) types: Vec<TypeDef>,
     /// The type of each kind, by `apiVersion` and kind.
@@ -17,14 +18,14 @@ pub(crate) struct Schema {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeId(pub(super) usize);
 
-/// A type, and its name if it has one of its own.
+/// A type, and its name if it is a named type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TypeDef {
     pub(super) atom: Atom,
     pub(super) name: Option<Box<str>>,
 }
 
-/// What a value may be; several of them for values of any type.
+/// The shapes that a type allows: a scalar, a list, a map, or several of them for values of any type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Atom {
     pub(super) scalar: Option<Scalar>,
@@ -32,13 +33,13 @@ pub(crate) struct Atom {
     pub(super) map: Option<Map>,
 }
 
-/// Types without parts.
+/// Types without parts, as known to the merge algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     Numeric,
     String,
     Boolean,
-    /// Any of them.
+    /// Any scalar.
     Untyped,
 }
 
@@ -49,14 +50,14 @@ pub(crate) struct List {
     pub(super) relation: Relation,
 }
 
-/// Who can own parts of a list.
+/// The granularity of ownership in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     /// The list has one owner.
     Atomic,
-    /// Each value has its owners.
+    /// Each value has its own owners.
     Set,
-    /// Each item has its owners, and is found by the values of these fields.
+    /// Each item has its own owners, and is identified by the values of these fields.
     Keyed(Vec<String>),
 }
 
@@ -64,9 +65,9 @@ pub(crate) enum Relation {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Map {
     pub(super) fields: BTreeMap<String, Field>,
-    /// The type of entries that are not among the fields; without it there can be none.
+    /// The type of entries that are not among the fields; `None` if no other entries are allowed.
     pub(super) element: Option<TypeId>,
-    /// Whether all of it has one owner.
+    /// True if the map has one owner.
     pub(super) is_atomic: bool,
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Map {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(super) ty: TypeId,
-    /// The value that it has where it is absent.
+    /// The value that is assumed if the field is absent.
     pub(super) default: Option<Value>,
 }
 
@@ -116,7 +117,7 @@ impl Schema {
 }
 
 impl<'s> Type<'s> {
-    /// Returns what values of this type may be.
+    /// Returns the shapes that this type allows.
     pub(super) fn atom(self) -> &'s Atom {
         &self.schema.def(self.id).atom
     }
@@ -131,7 +132,7 @@ impl<'s> Type<'s> {
         Self { id, ..self }
     }
 
-    /// Returns whether values are of any type, which is found out from each of them.
+    /// Returns true if values can have any type, which is determined for each value.
     fn is_deduced(self) -> bool {
         let def = self.schema.def(self.id);
         let is_untyped = def.atom.scalar == Some(Scalar::Untyped);
@@ -139,7 +140,7 @@ impl<'s> Type<'s> {
         is_untyped && (def.name.is_none() || separable)
     }
 
-    /// Returns whether the map holds values of any type and has no fields.
+    /// Returns true if the map holds values of any type and has no fields.
     pub(super) fn is_untyped_map(self, map: &Map) -> bool {
         map.fields.is_empty() && map.element.is_some_and(|element| self.at(element).is_deduced())
     }
@@ -152,7 +153,7 @@ pub(super) fn struct_field<'s>(ty: Type<'s>, name: &str) -> Option<Type<'s>> {
     Some(ty.at(id))
 }
 
-/// The possibilities of a type that are left once a value is known.
+/// The shapes of a type that are possible for a known value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shapes {
     pub(super) scalar: bool,
@@ -160,7 +161,7 @@ pub(super) struct Shapes {
     pub(super) map: bool,
 }
 
-/// The one possibility of them that a value is looked at as.
+/// The shape as which a value is processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'s> {
     Scalar(Scalar),
@@ -169,7 +170,8 @@ pub(super) enum Shape<'s> {
 }
 
 impl Atom {
-    /// Returns the possibilities that a value leaves. A null, an absent value and one that is not allowed leave all.
+    /// Returns the shapes that a value can have. All shapes are possible for null, for an absent value, and
+    /// for a value that is not allowed.
     pub(super) fn shapes(&self, value: Option<&Value>) -> Shapes {
         let none = Shapes { scalar: false, list: false, map: false };
         match value {
@@ -185,7 +187,7 @@ impl Atom {
         }
     }
 
-    /// Returns the possibility that counts among several.
+    /// Returns the shape that is used if several are possible.
     pub(super) fn shape(&self, shapes: Shapes) -> Shape<'_> {
         match (&self.map, self.scalar, &self.list) {
             (Some(map), ..) if shapes.map => Shape::Map(map),

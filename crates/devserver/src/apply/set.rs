@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of paths to fields.
 ///
-/// A path in the set does not imply the paths above or below it: a manager can own a list item without the fields of the
-/// item, and the fields without the item.
+/// A path in the set does not imply its parents or children: a manager can own a list item without the fields
+/// of the item, and the fields without the item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    /// The last steps of the paths that end here.
+    /// The last elements of the paths that end at this node.
     pub(super) members: BTreeSet<Element>,
-    /// The paths that go on, by their next step.
+    /// The longer paths, by their next element.
     pub(super) children: BTreeMap<Element, FieldSet>,
 }
 
@@ -29,7 +29,8 @@ impl FieldSet {
         set
     }
 
-    /// Adds a path. The empty path is the whole object, which nobody owns.
+    /// Adds a path. The empty path, which denotes the entire object, is ignored, because objects have no
+    /// owner.
     pub(super) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
@@ -38,12 +39,12 @@ impl FieldSet {
         }
     }
 
-    /// Returns whether there is no path in the set.
+    /// Returns true if the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// Returns whether the set has a path.
+    /// Returns true if the set contains a path.
     pub(super) fn has(&self, path: &[Element]) -> bool {
         match path {
             [] => false,
@@ -52,12 +53,12 @@ impl FieldSet {
         }
     }
 
-    /// Returns the rests of the paths that begin with a step, if there are any.
+    /// Returns the remainders of the paths that start with an element; `None` if there are none.
     pub(super) fn below(&self, element: &Element) -> Option<&Self> {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
-    /// Returns the paths of either set.
+    /// Returns the paths that are in either set.
     pub(crate) fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
         union.members.extend(other.members.iter().cloned());
@@ -68,7 +69,7 @@ impl FieldSet {
         union
     }
 
-    /// Returns the paths that both sets have.
+    /// Returns the paths that are in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = |(element, ours): (&Element, &Self)| {
             let both = ours.intersection(other.children.get(element)?);
@@ -80,7 +81,7 @@ impl FieldSet {
         }
     }
 
-    /// Returns the paths that the other set does not have.
+    /// Returns the paths that are not in the other set.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let left = |(element, ours): (&Element, &Self)| {
             let left = match other.children.get(element) {
@@ -95,7 +96,7 @@ impl FieldSet {
         }
     }
 
-    /// Returns the paths that are neither in the other set nor below a path of it.
+    /// Returns the paths that are not in the other set and have no parent in it.
     pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
         let left = |(element, ours): (&Element, &Self)| {
             if other.members.contains(element) {
@@ -113,7 +114,7 @@ impl FieldSet {
         }
     }
 
-    /// Adds the fields of structs on the way to each path. Entries of maps and items of lists are not added.
+    /// Adds the struct fields that are parents of each path. Map entries and list items are not added.
     pub(super) fn with_named_fields(&self, ty: Option<Type<'_>>) -> Self {
         let map = ty.and_then(|ty| ty.atom().map.as_ref());
         let is_named = |element: &&Element| {
@@ -132,7 +133,7 @@ impl FieldSet {
         Self { members, children: self.children.iter().map(child).collect() }
     }
 
-    /// Returns every path, those that end earlier first.
+    /// Returns all paths; shorter paths precede their extensions.
     pub(crate) fn paths(&self) -> Vec<Vec<Element>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);

@@ -6,17 +6,17 @@ use std::sync::LazyLock;
 /// The generated text; `tables/kubernetes/schema` documents its format.
 const TEXT: &str = include_str!("merge_schema.txt");
 
-/// Returns the schema of all built-in kinds. The text is read when this is first called.
+/// Returns the schema of all built-in kinds. The text is parsed by the first call.
 pub(crate) fn built_in() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Table::read(TEXT));
     &SCHEMA
 }
 
-/// The name of the metadata of an object.
+/// The type name of the metadata of an object.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-/// The name of the type of values that are owned as one, whatever they are.
+/// The type name of values that are owned as one value, independent of their shape.
 pub(super) const UNTYPED_ATOMIC: &str = "__untyped_atomic_";
-/// The name of the type of values of which maps are owned by entry, and lists as one.
+/// The type name of values whose maps are owned by entry, and whose lists are owned as one value.
 pub(super) const UNTYPED_DEDUCED: &str = "__untyped_deduced_";
 
 /// Returns the built-in type with a name.
@@ -27,9 +27,9 @@ pub(super) fn named(name: &str) -> TypeId {
 
 struct Table {
     schema: Schema,
-    /// The types that are another type with another relation, which can stand behind them.
+    /// The types that reuse another type with another relation; their position is after the named types.
     overrides: Vec<Override>,
-    /// How many named types there are.
+    /// The number of named types.
     named: usize,
 }
 
@@ -86,7 +86,8 @@ impl Table {
         self.schema
     }
 
-    /// Reads a type: a number, a number behind the relation that replaces its own, or an atom in parentheses.
+    /// Parses a type: a number, a relation followed by the number of the type that it overrides, or an atom
+    /// in parentheses.
     fn reference(&mut self, text: &str) -> TypeId {
         if let Some(atom) = text.strip_prefix('(') {
             let atom = self.atom(atom.strip_suffix(')').unwrap_or(atom));
@@ -99,7 +100,7 @@ impl Table {
         at
     }
 
-    /// Reads what a value may be: scalars, `[RELATION]TYPE` and `{RELATION}TYPE`, with bars between them.
+    /// Parses an atom: scalars, `[RELATION]TYPE` and `{RELATION}TYPE`, separated by bars.
     fn atom(&mut self, text: &str) -> Atom {
         debug_assert!(self.schema.types.len() >= self.named, "named types are there from the start");
         let mut atom = Atom::default();
@@ -124,7 +125,7 @@ impl Table {
     }
 }
 
-/// Splits at the bars that are not in parentheses.
+/// Splits at the bars outside of parentheses.
 fn alternatives(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |letter| {

@@ -1,4 +1,4 @@
-//! Keeps `metadata.managedFields` up to date for every way of writing an object.
+//! Updates `metadata.managedFields` for all write requests.
 
 use crate::apply::{
     conflict::{Conflict, Contested, conflicts},
@@ -14,25 +14,25 @@ use std::collections::BTreeMap;
 
 pub(crate) use crate::apply::updater::Force;
 
-/// How many managers that do not apply are remembered one by one.
+/// The maximum number of separate managers with the operation `Update`.
 const MOST_UPDATERS: usize = 10;
-/// The manager of fields that were there before ownership was recorded.
+/// The manager of fields that existed before ownership was recorded.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The manager of what the oldest of too many managers own.
+/// The manager that receives the fields of the oldest `Update` managers when there are too many.
 const ANCIENT_CHANGES: &str = "ancient-changes";
 
-/// Who writes, and when.
+/// The author and the time of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
     /// The field manager.
     pub(crate) manager: &'a str,
-    /// The subresource that is written to; empty for the object itself.
+    /// The written subresource; empty for the object itself.
     pub(crate) subresource: &'a str,
-    /// The time, as objects have it.
+    /// The time, in the format of object metadata.
     pub(crate) now: &'a str,
 }
 
-/// Tracks who owns the fields of objects of one kind.
+/// Tracks the owners of the fields of objects of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker<'a> {
     /// The types of the kind.
@@ -42,37 +42,38 @@ pub(crate) struct Tracker<'a> {
     pub(crate) kind: &'a str,
     /// The fields that the request cannot write.
     pub(crate) ignored: FieldSet,
-    /// An object of the kind in which nothing is set.
+    /// An object of the kind without any fields.
     pub(crate) empty: &'a Value,
     pub(crate) writer: Writer<'a>,
 }
 
-/// A configuration that cannot be applied.
+/// Reports a configuration that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// Others own fields that it would change: 409.
+    /// Other managers own fields that it would change: 409.
     #[error("{}", Conflict::message(.0))]
     Conflicts(Vec<Conflict>),
-    /// It is not a configuration of an object of this kind: 400.
+    /// It does not describe an object of this kind: 400.
     #[error("{0}")]
     Invalid(String),
-    /// It has a field of another type: 500, as kube-apiserver has it.
+    /// A field has the wrong type: 500, as in kube-apiserver.
     #[error("failed to create typed patch object: {0}")]
     Type(#[from] TypeError),
-    /// The managed fields of the stored object cannot be read: 500.
+    /// The managed fields of the stored object are invalid: 500.
     #[error("failed to decode managed fields: {0}")]
     Managers(#[from] ManagersError),
 }
 
 impl<'a> Tracker<'a> {
-    /// Records who owns the fields of an object that a request creates or changes in another way than by applying.
+    /// Records the owners of the fields of an object that is created, or changed by another operation than
+    /// apply.
     ///
-    /// `live` is the stored object, or [`Tracker::empty`] if there is none. If the object is not of its type, ownership is
-    /// forgotten.
+    /// `live` is the stored object, or [`Tracker::empty`] if there is none. If the object does not match its
+    /// type, the ownership is discarded.
     pub(crate) fn update(&self, live: &Value, new: &mut Value) {
         let managers = self.managers_of_update(live, new);
         remove_managed_fields(new);
-        // Objects whose managers are unknown stay so until something is applied.
+        // Objects without managers have none until a configuration is applied.
         let is_untracked = managers.0.is_empty() && !text(live, "/metadata/uid").is_empty();
         if is_untracked {
             return;
@@ -87,14 +88,15 @@ impl<'a> Tracker<'a> {
     /// Applies a configuration to an object; `live` is [`Tracker::empty`] if there is none.
     ///
     /// # Errors
-    /// If others own fields that it changes and `force` is not given, or the configuration is not of its type.
+    /// Returns an error if other managers own fields that the configuration changes and `force` is not set,
+    /// or if the configuration does not match its type.
     pub(crate) fn apply(&self, live: &Value, config: &Value, force: Force) -> Result<Value, ApplyError> {
         let mut managers = Managers::of(live)?;
         let ty = self.check(config)?;
         let mut live = live.clone();
         remove_managed_fields(&mut live);
         if validate(ty, &live, Duplicates::Allowed).is_err() {
-            // A schema that has changed since: what does not fit is nobody's.
+            // The schema has changed since the object was stored; fields that do not match it have no owner.
             managers = Managers::default();
         }
         if managers.0.is_empty() {
@@ -115,7 +117,7 @@ impl<'a> Tracker<'a> {
         Ok(self.finish(applied, &manager, live, config))
     }
 
-    /// Writes the managers after an apply into the object.
+    /// Writes the managers into the object after an apply.
     fn finish(&self, applied: Applied, manager: &Manager, live: Value, config: &Value) -> Value {
         let Applied { object, mut managers } = applied;
         if let Some(owned) = managers.0.get_mut(manager) {
@@ -133,7 +135,7 @@ impl<'a> Tracker<'a> {
         object
     }
 
-    /// Checks that a configuration is one of this kind.
+    /// Checks that a configuration describes an object of this kind.
     fn check(&self, config: &Value) -> Result<Type<'_>, ApplyError> {
         let says = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
         if says("apiVersion") != self.api_version || says("kind") != self.kind {
@@ -150,7 +152,7 @@ impl<'a> Tracker<'a> {
         Ok(ty)
     }
 
-    /// Returns the fields that kubectl may take, because it applied them on the client's side.
+    /// Returns the fields that kubectl can take over, because its client-side apply set them.
     fn allowed(&self, ty: Type<'_>, live: &Value) -> FieldSet {
         if self.writer.manager != last_applied::KUBECTL {
             return FieldSet::default();
@@ -158,7 +160,7 @@ impl<'a> Tracker<'a> {
         last_applied::owned(ty, self.api_version, live).unwrap_or_default()
     }
 
-    /// Returns the managers after a change that `name` makes; `None` if an object is not of its type.
+    /// Returns the managers after a change by `name`; `None` if an object does not match its type.
     fn updated(&self, live: &Value, new: &Value, managers: &Managers, name: &str) -> Option<Managers> {
         let updater = self.updater();
         let ty = updater.type_in(self.api_version)?;
@@ -176,7 +178,8 @@ impl<'a> Tracker<'a> {
         Some(managers)
     }
 
-    /// Returns the managers that an update starts from. A client may write managed fields, but not by a subresource.
+    /// Returns the managers before an update. A client can write managed fields, except through a
+    /// subresource.
     fn managers_of_update(&self, live: &Value, new: &Value) -> Managers {
         if self.writer.subresource.is_empty() {
             if is_reset(new) {
@@ -199,7 +202,7 @@ fn all(contested: &[Contested]) -> Vec<Conflict> {
     conflicts(contested, &FieldSet::default())
 }
 
-/// The fields that nobody owns: what names an object and what the server writes.
+/// Returns the fields without owners: those that identify an object and those that the server writes.
 fn unowned() -> FieldSet {
     FieldSet::of(&[
         &["apiVersion"],
@@ -217,7 +220,7 @@ fn unowned() -> FieldSet {
     ])
 }
 
-/// Returns whether a client asks to forget the managers: an empty list, or a list of one empty entry.
+/// Returns true if a client resets the managers, with an empty list or a list of one empty entry.
 fn is_reset(new: &Value) -> bool {
     match new.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -236,7 +239,7 @@ fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Joins the oldest managers that do not apply until there are few enough.
+/// Merges the oldest `Update` managers until their number is within the limit.
 fn cap_updaters(managers: &mut Managers) {
     let updaters = managers.0.iter().filter(|(manager, _)| manager.operation == Operation::Update);
     let mut oldest: Vec<_> = updaters.map(|(manager, owned)| (owned.time.clone(), manager.clone())).collect();

@@ -1,4 +1,4 @@
-//! Finds the fields of an object that its type does not have.
+//! Finds the fields of an object that its type does not define.
 
 use crate::apply::schema::{Schema, Shape, Type};
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn visit(ty: Type<'_>, value: &Value, path: &str, found: &mut Vec<String>) {
                 }
             }
         }
-        // What is of another type is an error of its own.
+        // A value of the wrong type is reported by another check.
         (Shape::Scalar(_) | Shape::List(_) | Shape::Map(_), _) => {}
     }
 }

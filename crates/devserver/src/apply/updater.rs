@@ -1,4 +1,4 @@
-//! Changes ownership together with the object.
+//! Changes an object together with the ownership of its fields.
 
 use crate::apply::{
     compare::{Comparison, compare},
@@ -15,7 +15,7 @@ use crate::apply::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The rules for the objects of one kind.
+/// The rules for objects of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Updater<'a> {
     pub(super) schema: &'a Schema,
@@ -26,22 +26,22 @@ pub(super) struct Updater<'a> {
     pub(super) ignored: &'a FieldSet,
 }
 
-/// Whether a manager takes fields from others.
+/// Controls whether a manager takes fields from other managers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Force {
     Yes,
     No,
 }
 
-/// What an applied configuration makes of an object.
+/// The result of applying a configuration to an object.
 #[derive(Debug)]
 pub(super) struct Applied {
-    /// The object; `None` if it stays the same.
+    /// The object; `None` if it did not change.
     pub(super) object: Option<Value>,
     pub(super) managers: Managers,
 }
 
-/// A configuration that is applied.
+/// A configuration to apply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Configuration<'a> {
     pub(super) value: &'a Value,
@@ -56,21 +56,22 @@ struct States<'a> {
     new: &'a Value,
 }
 
-/// What a change means for ownership.
+/// The effect of a change on ownership.
 struct Change {
     managers: Managers,
     comparison: Comparison,
-    /// What was taken from managers because its value has changed.
+    /// The fields that managers lost, because their values have changed.
     contested: Vec<Contested>,
 }
 
 impl<'a> Updater<'a> {
-    /// Returns the type of objects in a version, if it is served.
+    /// Returns the type of objects in a version; `None` if the version is not served.
     pub(super) fn type_in(&self, api_version: &str) -> Option<Type<'a>> {
         self.schema.kind(api_version, self.kind)
     }
 
-    /// Returns the managers after a change from one object to another, and the fields that the writer owns by it.
+    /// Returns the managers after a change from one object to another, and the fields that the writer owns
+    /// because of it.
     pub(super) fn update(&self, ty: Type<'_>, live: &Value, new: &Value, managers: &Managers) -> Updated {
         let states = States { ty, live, new };
         let Change { mut managers, comparison, .. } = self.change(&states, self.reconciled(managers), None);
@@ -83,7 +84,7 @@ impl<'a> Updater<'a> {
     /// Applies a configuration to an object.
     ///
     /// # Errors
-    /// The fields of others that it would change, if it is not forced.
+    /// Returns the conflicting fields of other managers, unless the apply is forced.
     pub(super) fn apply(
         &self,
         ty: Type<'_>,
@@ -110,7 +111,8 @@ impl<'a> Updater<'a> {
         Ok(Applied { object, managers })
     }
 
-    /// Compares two states of an object, and takes from all managers but the writer the fields that have changed or gone.
+    /// Compares two states of an object, and removes changed and deleted fields from all managers except the
+    /// writer.
     fn change(&self, states: &States<'_>, mut managers: Managers, writer: Option<&Manager>) -> Change {
         let States { ty, live, new } = *states;
         let own = compare(ty, live, new).without(self.ignored);
@@ -141,7 +143,8 @@ impl<'a> Updater<'a> {
         Change { managers, comparison: own, contested }
     }
 
-    /// Removes what a manager applied before and does not apply any more, unless another one owns it.
+    /// Removes the fields that a manager applied before and does not apply any more, unless another manager
+    /// owns them.
     fn prune(&self, merged: Value, managers: &Managers, last: Option<Owned>) -> Value {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return merged };
         let Some(ty) = self.type_in(&last.api_version) else { return merged };
@@ -149,7 +152,7 @@ impl<'a> Updater<'a> {
         let before = all(&last.set);
         let pruned = remove(ty, &merged, &before);
         let pruned = self.add_back_owned(&merged, pruned, managers, &last.api_version);
-        // Only what this manager applied before goes.
+        // Only fields that this manager applied before are removed.
         let merged_fields = all(&field_set(ty, &merged));
         let pruned_fields = all(&field_set(ty, &pruned));
         remove(ty, &merged, &merged_fields.difference(&pruned_fields).intersection(&before))
@@ -172,7 +175,7 @@ impl<'a> Updater<'a> {
         pruned
     }
 
-    /// Adapts the managers to the types of today, and drops those of versions that are not served.
+    /// Adapts the managers to the current types, and removes those of versions that are not served.
     fn reconciled(&self, managers: &Managers) -> Managers {
         let adapt = |(manager, owned): (&Manager, &Owned)| {
             let set = reconcile(self.type_in(&owned.api_version)?, &owned.set);
@@ -182,11 +185,11 @@ impl<'a> Updater<'a> {
     }
 }
 
-/// What a change that is not applied means for ownership.
+/// The effect of a create or update on ownership.
 #[derive(Debug)]
 pub(super) struct Updated {
-    /// The managers, without what the writer owns by the change.
+    /// The managers, without the fields that the writer owns because of the change.
     pub(super) managers: Managers,
-    /// The fields that the writer owns by the change.
+    /// The fields that the writer owns because of the change.
     pub(super) set: FieldSet,
 }

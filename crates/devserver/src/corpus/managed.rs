@@ -1,15 +1,15 @@
-//! The `managedFields` of an object: who wrote which of its fields.
+//! Generates the `managedFields` of an object.
 
 use serde_json::{Map, Value, json};
 
-/// The two managers of an object: the one of its metadata and spec, and the one of its status.
+/// The two managers of an object: that of its metadata and spec, and that of its status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Managers {
     pub(super) spec: &'static str,
     pub(super) status: &'static str,
 }
 
-/// Writes who manages an object into it.
+/// Writes `managedFields` into an object.
 pub(super) fn write(object: &mut Value, managers: Managers) {
     let entry = |manager: &str, fields: Value| {
         json!({
@@ -23,7 +23,7 @@ pub(super) fn write(object: &mut Value, managers: Managers) {
     let kept = ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
     let of_spec = json!({
         "f:metadata": tree_of(&object["metadata"], |name| kept.contains(&name)),
-        // Other parts of the server set these.
+        // Other components set these fields.
         "f:spec": tree_of(&object["spec"], |name| name != "nodeName" && name != "tolerations"),
     });
     let of_status = json!({"f:status": tree_of(&object["status"], |name| name != "qosClass")});
@@ -40,7 +40,7 @@ fn tree_of(object: &Value, is_kept: impl Fn(&str) -> bool) -> Value {
     fields.map(|(name, value)| (format!("f:{name}"), tree(name, value))).collect::<Map<_, _>>().into()
 }
 
-/// The tree of the fields below a field of this name.
+/// Returns the tree of the fields below a field of this name.
 fn tree(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(fields) if !fields.is_empty() && !is_atomic(name) => {
@@ -58,10 +58,10 @@ fn tree(name: &str, value: &Value) -> Value {
     }
 }
 
-/// What identifies an item of a list, and the tree of its fields.
+/// Returns the key of a list item, and the tree of its fields.
 fn item_tree(name: &str, item: &Value) -> (String, Value) {
     let Value::Object(fields) = item else {
-        // A slot for items stands for their trees too.
+        // A slot for items has a corresponding slot for the trees of these items.
         let slot = item.as_str().and_then(|text| text.strip_suffix("*}")).unwrap_or_default();
         return (format!("{slot}_fields*}}"), json!({}));
     };
@@ -72,7 +72,7 @@ fn item_tree(name: &str, item: &Value) -> (String, Value) {
     (format!("k:{}", Value::Object(identity)), if name == "ownerReferences" { json!({}) } else { tree })
 }
 
-/// Volumes that the server adds to what it was sent.
+/// Returns true if the item is a volume that the server adds to a pod.
 fn is_projected(item: &Value) -> bool {
     item["name"].as_str().is_some_and(|name| name.starts_with("kube-api-access"))
 }
@@ -84,7 +84,7 @@ fn is_atomic(name: &str) -> bool {
     )
 }
 
-/// The keys of the items of a list; empty if the list is atomic.
+/// Returns the key fields of the items of a list; empty if the list is atomic.
 fn keys(name: &str) -> &'static [&'static str] {
     match name {
         "containers" | "initContainers" | "volumes" | "env" | "imagePullSecrets" => &["name"],

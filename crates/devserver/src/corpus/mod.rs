@@ -1,7 +1,7 @@
 //! Realistic objects in any number, determined by a seed.
 //!
-//! Benchmarks, demos and tests compare what they measure only if they work on the same objects: each pod is a
-//! function of the seed and its index alone, and a [`Checksum`] over them tells whether two corpora are the same.
+//! Benchmarks, demos and tests are comparable only if they use the same objects. Therefore each pod is a
+//! function of the seed and its index, and a [`Checksum`] shows whether two corpora are equal.
 //!
 //! ```
 //! use kube_devserver::corpus::Pods;

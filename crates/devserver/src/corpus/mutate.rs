@@ -4,9 +4,11 @@ use crate::object::{metadata, path};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Changes an object a little: each tick another of the changes that controllers and kubelets make.
+/// Makes a small change to an object. Successive ticks make the different changes of controllers and
+/// kubelets.
 ///
-/// What has no status like a pod's gets a label at every tick. The result depends on the object and the tick alone.
+/// An object without the status of a pod gets a label at every tick. The result depends only on the object
+/// and the tick.
 pub fn mutate(object: &mut Value, tick: u64) {
     let has_containers = path::read(object, ".status.containerStatuses[0]").is_some_and(Value::is_object);
     let has_conditions = path::read(object, ".status.conditions[0]").is_some_and(Value::is_object);
@@ -19,7 +21,7 @@ pub fn mutate(object: &mut Value, tick: u64) {
 }
 
 fn time(tick: u64) -> Value {
-    /// The first moment of July 2026, in seconds: after everything in the corpus.
+    /// The start of July 2026, in seconds since 1970; all times in the corpus are earlier.
     const START: i64 = 1_782_864_000;
     let second = START + i64::try_from(tick % 1_000_000_000).unwrap_or(0);
     Timestamp::from_second(second).map_or(Value::Null, |time| time.to_string().into())
@@ -30,7 +32,7 @@ fn conditions(object: &mut Value) -> impl Iterator<Item = &mut Value> {
     found.into_iter().flatten().filter(|condition| condition.is_object())
 }
 
-/// Changes a condition and its time.
+/// Changes a condition and its transition time.
 fn flip_condition(object: &mut Value, kind: &str, tick: u64) {
     for condition in conditions(object).filter(|condition| condition["type"] == kind) {
         condition["status"] = if condition["status"] == "True" { "False" } else { "True" }.into();

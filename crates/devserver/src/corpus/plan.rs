@@ -1,4 +1,5 @@
-//! What one object of the corpus is: its owner, its place, its times, all from the seed and its index.
+//! The values of one object of the corpus, such as its owner and its times, which depend only on the seed and
+//! its index.
 
 use crate::corpus::random::{below, mixed, pick};
 use crate::corpus::words::{AGENTS, CPU, MEMORY, NAMESPACES, ROLES, SUBJECTS, TEAMS, VARIABLES};
@@ -10,15 +11,15 @@ use std::fmt::Write as _;
 pub(super) enum Shape {
     /// One container, owned by a replica set.
     Plain,
-    /// The same with a proxy beside it.
+    /// Two containers, the second of which is a proxy; owned by a replica set.
     Sidecar,
-    /// One on each node, owned by a daemon set.
+    /// One pod on each node, owned by a daemon set.
     Daemon,
-    /// One that has come to its end, owned by a job.
+    /// A completed pod, owned by a job.
     Job,
 }
 
-/// One object: what its owner has in common with its siblings, and what is its own.
+/// The random numbers of an object: those that are shared by all pods of its owner, and its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     index: u64,
@@ -26,14 +27,14 @@ pub(super) struct Plan {
     owner: u64,
 }
 
-/// How many objects an owner has.
+/// The number of pods of an owner.
 const SIBLINGS: u64 = 12;
-/// Objects come to nodes in blocks: so many to so many nodes, thirty to each.
+/// The number of pods of a block, and the number of nodes to which they are assigned: thirty pods per node.
 const BLOCK: (u64, u64) = (1_200, 40);
-/// The first moment of 2026, in seconds.
+/// The start of 2026, in seconds since 1970.
 const START: i64 = 1_767_225_600;
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-/// How many suffixes of five letters there are; so many objects have names of their own.
+/// The number of possible suffixes of five letters, which is also the number of objects with unique names.
 const SUFFIXES: u64 = 27 * 27 * 27 * 27 * 27;
 
 impl Plan {
@@ -54,7 +55,7 @@ impl Plan {
         pick(&NAMESPACES, self.owner, 1)
     }
 
-    /// Writes what stands in a slot of a template; `false` if there is no such slot.
+    /// Writes the value of a slot of a template. Returns false if there is no such slot.
     pub(super) fn write(&self, slot: &str, out: &mut String) -> bool {
         let second = self.created();
         match slot {
@@ -69,7 +70,8 @@ impl Plan {
             "hash" => write_letters(mixed(self.owner, 3), 10, out),
             "run" => write_number(29_453_760 + below(100_000, self.owner, 4), out),
             "component" => out.push_str(pick(&ROLES, self.owner, 6)),
-            // The factor is prime to the number of suffixes, so that no two objects below it share one.
+            // The factor is coprime to the number of suffixes, so that each index below that number has its
+            // own suffix.
             "suffix" => write_letters((self.index % SUFFIXES * 5_000_011) % SUFFIXES, 5, out),
             "token" => write_letters(mixed(self.own, 5), 5, out),
             "uid" => write_uid(self.own, out),
@@ -137,7 +139,7 @@ impl Plan {
         let _ = write!(out, "node-{:05}.zone-{}.example.internal", self.node(), char::from(zone));
     }
 
-    /// The variables of the owner's containers: their names and the beginnings of their values.
+    /// Returns the variables of the owner's containers: their names and the prefixes of their values.
     fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let count = match self.shape() {
             Shape::Plain | Shape::Sidecar | Shape::Job => 3 + below(7, self.owner, 17),
@@ -150,7 +152,7 @@ impl Plan {
     fn write_variables(&self, out: &mut String) {
         for (place, (name, value)) in self.variables().enumerate() {
             let comma = if place == 0 { "" } else { "," };
-            // Every fifth comes from a secret.
+            // Every fifth variable is read from a secret.
             let _ = match place % 5 {
                 4 => {
                     let team = pick(&TEAMS, self.owner, 2);

@@ -9,10 +9,11 @@ use crate::object::patch;
 use crate::registry::Registry;
 use serde_json::Value;
 
-/// Pods in any number, each a function of the seed and its index.
+/// Pods in any number, each of which is a function of the seed and its index.
 ///
-/// About 11 KB of JSON each: 72 % with one container, 10 % with a mesh proxy beside it, 13 % of daemon sets, 5 % of
-/// jobs; in 40 namespaces, 12 to an owner and 30 to a node. Names are unique among the first 14 million.
+/// Each has about 11 KB of JSON. 72 % have one container, 10 % have an additional proxy of a service mesh, 13
+/// % belong to daemon sets and 5 % to jobs. There are 40 namespaces, 12 pods per owner and 30 per node. Names
+/// are unique among the first 14 million.
 #[derive(Clone, Debug)]
 pub struct Pods {
     seed: u64,
@@ -93,12 +94,12 @@ fn managed_template(mut pod: Value) -> Template {
     Template::new(pod)
 }
 
-/// What the mesh adds to a pod is a patch of it.
+/// Applies the changes of a service mesh to a pod, as a patch.
 fn with_sidecar(pod: &Value, patch: &Value) -> Value {
     let registry = Registry::new();
     let resource = registry.resource("", "v1", "pods").expect("pods are built in");
     let mut merged = patch::strategic(resource, pod, patch).expect("the templates fit each other");
-    // The statuses of containers are one value to a patch.
+    // A merge patch replaces the statuses of containers as one value.
     let statuses = "/status/containerStatuses";
     let first = pod.pointer(statuses).and_then(Value::as_array).cloned().unwrap_or_default();
     if let Some(Value::Array(merged)) = merged.pointer_mut(statuses) {

@@ -1,21 +1,23 @@
-//! Text with slots, made of a JSON document and filled in for each object.
+//! A JSON document as text with slots, which are filled in for each object.
 
 use crate::corpus::plan::Plan;
 use serde_json::Value;
 
-/// A JSON document in which `${name}` is filled in anew for each object.
+/// A JSON document in which `${name}` is replaced by a value of each object.
 ///
-/// A string that is nothing but `${*name*}` is filled in without its quotes: a number, or the items of a list.
+/// A string that consists of `${*name*}` is replaced together with its quotes: by a number, or by the items
+/// of a list.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
-    /// What stands before each slot, and the slot.
+    /// Each slot, with the text before it.
     parts: Vec<(String, String)>,
     end: String,
 }
 
 impl Template {
     pub(super) fn new(mut document: Value) -> Self {
-        // The text must not depend on whether some crate wants fields in the order in which they were added.
+        // The text must be the same if a dependency enables the feature of serde_json that preserves the
+        // order of fields.
         document.sort_all_objects();
         let text = document.to_string();
         let text = text
@@ -32,7 +34,7 @@ impl Template {
         Self { parts, end: rest.to_owned() }
     }
 
-    /// Writes the document of one object.
+    /// Writes the document of an object.
     pub(super) fn write(&self, plan: &Plan, out: &mut String) {
         for (before, slot) in &self.parts {
             out.push_str(before);

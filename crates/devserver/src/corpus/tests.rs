@@ -42,7 +42,7 @@ fn the_corpus_of_benchmarks_does_not_change() {
 }
 
 #[test]
-fn pods_are_pods() {
+fn pods_are_decoded_by_k8s_openapi() {
     for pod in all(300) {
         let typed: k8s_openapi::api::core::v1::Pod = serde_json::from_value(pod.clone()).unwrap();
         assert_eq!(serde_json::to_value(typed).unwrap()["spec"]["containers"], pod["spec"]["containers"]);
@@ -54,7 +54,7 @@ fn pods_are_pods() {
 }
 
 #[test]
-fn owners_come_in_the_usual_mix() {
+fn the_kinds_of_owners_have_the_documented_shares() {
     let pods = Pods::new(1);
     let texts: Vec<_> = (0..12_000).map(|index| pods.json(index)).collect();
     let table = [

@@ -1,4 +1,4 @@
-//! The words that names in the corpus are made of.
+//! The word lists from which names in the corpus are generated.
 
 pub(super) const NAMESPACES: [&str; 40] = [
     "accounts",
@@ -113,7 +113,7 @@ pub(super) const CPU: [&str; 6] = ["50m", "100m", "250m", "500m", "1", "2"];
 
 pub(super) const MEMORY: [&str; 6] = ["128Mi", "256Mi", "512Mi", "768Mi", "1Gi", "2Gi"];
 
-/// Names of variables and the beginnings of their values.
+/// Names of variables and the prefixes of their values.
 pub(super) const VARIABLES: [(&str, &str); 28] = [
     ("LOG_LEVEL", "info"),
     ("DATABASE_HOST", "primary.postgres.svc.cluster.local"),

@@ -8,15 +8,15 @@ use std::{sync::Arc, time::Duration};
 pub(crate) struct Effect {
     /// The delays before the request is processed.
     pub(crate) stalls: Vec<Stall>,
-    /// The response: its code and `Retry-After`.
+    /// The response instead of the regular one: its code and `Retry-After`.
     pub(crate) answer: Option<(u16, Option<Duration>)>,
-    /// Whether a streaming list is refused.
+    /// True if a streaming list is refused.
     pub(crate) refuses_streaming: bool,
-    /// Whether its continue token has expired.
+    /// True if the continue token is treated as expired.
     pub(crate) expires_continue: bool,
     /// The size of the chunks of the response body.
     pub(crate) pieces: Option<usize>,
-    /// The effect on the watch that it opens.
+    /// The effect on the watch that the request opens.
     pub(crate) watch: WatchEffect,
 }
 
@@ -32,15 +32,15 @@ pub(crate) enum Stall {
 /// The effect of all faults on a watch.
 #[derive(Debug, Default)]
 pub(crate) struct WatchEffect {
-    /// The early end.
+    /// The conditions of an early end.
     pub(crate) cuts: Vec<Cut>,
-    /// Its bookmarks.
+    /// The effect on its bookmarks.
     pub(crate) bookmarks: BookmarkEffect,
-    /// The bookmark that ends the initial events.
+    /// The effect on the bookmark that ends the initial events.
     pub(crate) initial_events_end: BookmarkEffect,
 }
 
-/// The early end of a watch.
+/// A condition of the early end of a watch.
 #[derive(Debug)]
 pub(crate) struct Cut {
     /// After this number of events.
@@ -51,10 +51,10 @@ pub(crate) struct Cut {
     pub(crate) hits: Arc<HitCount>,
 }
 
-/// Whether bookmarks are sent.
+/// The effect on bookmarks.
 #[derive(Debug, Default)]
 pub(crate) enum BookmarkEffect {
-    /// They are sent.
+    /// They are sent without a change.
     #[default]
     Kept,
     /// They are not sent.

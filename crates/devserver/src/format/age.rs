@@ -1,8 +1,9 @@
-//! Durations as kubectl writes them: the two largest units while both matter.
+//! Formats durations like kubectl: the two largest units, or only the largest if the second one is
+//! insignificant.
 
 use jiff::Timestamp;
 
-/// How long ago a time in RFC 3339 was; `<unknown>` if it is no time.
+/// Returns the time since a time in RFC 3339; `<unknown>` if the text is not a valid time.
 pub(super) fn age(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
         Ok(then) => duration(now.as_second().saturating_sub(then.as_second())),
@@ -10,7 +11,7 @@ pub(super) fn age(time: &str, now: Timestamp) -> String {
     }
 }
 
-/// A number of seconds, as people like to read it.
+/// Formats a number of seconds like kubectl.
 pub(super) fn duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;

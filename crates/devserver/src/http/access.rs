@@ -5,11 +5,12 @@ use http::{Method, header, request::Parts};
 use kube_core::response::reason;
 use std::{net::IpAddr, sync::Arc};
 
-/// The host names under which a server without a token answers.
+/// The host names for which a server without a token accepts requests.
 ///
-/// A web page in the user's browser can send requests to a server on loopback. It cannot forge the headers `Host` and `Origin`, which
-/// name the page's site, and cannot send a JSON body with its content type unless the server agrees to that. A server with a token
-/// needs none of this: a page does not know the token.
+/// A web page in the user's browser can send requests to a server on loopback. It cannot forge the headers
+/// `Host` and `Origin`, which contain the name of its site, and it cannot send a JSON body with this content
+/// type without the permission of the server. A server with a token does not check these headers, because a
+/// page does not know the token.
 #[derive(Clone, Debug)]
 pub struct AllowedHosts {
     address: IpAddr,
@@ -26,7 +27,8 @@ impl AllowedHosts {
     /// Checks the headers of a request.
     ///
     /// # Errors
-    /// 403 if the request is for or from another host, 415 if it is of a browser and has a body without a content type.
+    /// Returns 403 if the request is for or from another host, and 415 if it is from a browser and has a body
+    /// without a content type.
     pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), ErrorResponse> {
         self.check_host(request)?;
         let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
@@ -47,7 +49,7 @@ impl AllowedHosts {
     /// Checks the headers `Host` and `Origin` of a request.
     ///
     /// # Errors
-    /// [`HostError`] if the request has no host, or is for or from a host that is not allowed.
+    /// Returns [`HostError`] if the request has no host, or is for or from a host that is not allowed.
     pub fn check_host(&self, request: &Parts) -> Result<(), HostError> {
         let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let host = request.uri.authority().map(http::uri::Authority::as_str).or_else(|| text(header::HOST));
@@ -76,7 +78,7 @@ impl AllowedHosts {
     }
 }
 
-/// The error of a request for or from a host that is not allowed.
+/// Reports a request for or from a host that is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -85,11 +87,11 @@ pub enum HostError {
     Missing,
     /// The host or origin is not allowed.
     #[error(
-        "{header} {value:?} is not allowed: this server has no token and answers loopback names only; \
+        "{header} {value:?} is not allowed: this server has no token and accepts loopback names only; \
          allow the host explicitly, or set a token"
     )]
     NotAllowed {
-        /// `host` or `origin`.
+        /// The header: `host` or `origin`.
         header: &'static str,
         /// Its value.
         value: String,
@@ -105,7 +107,7 @@ impl From<HostError> for ErrorResponse {
     }
 }
 
-/// Whether a request has a body.
+/// The presence of a body in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestBody {
     Present,
@@ -122,7 +124,7 @@ fn is_control(request: &Parts) -> bool {
 fn host_name(authority: &str) -> &str {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
-        // More than one colon without brackets is an IPv6 address without a port.
+        // Several colons without brackets are an IPv6 address without a port.
         None if authority.matches(':').count() == 1 => authority.split(':').next().unwrap_or_default(),
         None => authority,
     };
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_resolve_to_this_machine_by_definition_are_allowed() {
+    fn loopback_names_are_allowed() {
         for host in [
             "localhost",
             "LOCALHOST:1",
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_authority_of_a_request_line_counts_before_the_header() {
+    fn the_authority_of_a_request_line_precedes_the_header() {
         assert_eq!(code(&Sent { path: "http://evil.example/api", ..READ }), 403);
         assert_eq!(code(&Sent { path: "http://127.0.0.1:1/api", host: "evil.example", ..READ }), 200);
     }

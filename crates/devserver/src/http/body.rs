@@ -14,7 +14,7 @@ use std::{
 /// The maximum size of the body of a request, as in kube-apiserver.
 const LIMIT: usize = 3 * 1024 * 1024;
 /// The timeout for reading the body of a request, as in kube-apiserver.
-const PATIENCE: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The body of a response.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Body {
 struct Pieces {
     size: usize,
     left: Bytes,
-    /// Whether a chunk was sent since the connection was last flushed.
+    /// True if a chunk was sent since the connection was last flushed.
     is_unflushed: bool,
 }
 
@@ -70,7 +70,7 @@ impl http_body::Body for Body {
             pieces.left = bytes;
         }
         let Some(pieces) = &mut this.pieces else { return Poll::Ready(None) };
-        // A connection is flushed when its body has nothing to say for the moment.
+        // The connection is flushed when its body returns `Pending`, so that each chunk is sent separately.
         if std::mem::replace(&mut pieces.is_unflushed, false) {
             context.waker().wake_by_ref();
             return Poll::Pending;
@@ -94,7 +94,7 @@ where
     B: http_body::Body<Data = Bytes> + Send,
 {
     let late = |_| ErrorResponse::new(408, reason::TIMEOUT, "the body of the request did not come in time");
-    tokio::time::timeout(PATIENCE, read_whole(body)).await.map_err(late)?
+    tokio::time::timeout(READ_TIMEOUT, read_whole(body)).await.map_err(late)?
 }
 
 async fn read_whole<B>(body: B) -> Result<Bytes, ErrorResponse>
@@ -128,10 +128,10 @@ mod tests {
     use std::convert::Infallible;
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_does_not_come_is_not_waited_for() {
+    async fn a_body_that_does_not_arrive_is_a_timeout() {
         let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
         let began = tokio::time::Instant::now();
         let refusal = read(StreamBody::new(never)).await.unwrap_err();
-        assert_eq!((refusal.status().code, began.elapsed()), (408, PATIENCE));
+        assert_eq!((refusal.status().code, began.elapsed()), (408, READ_TIMEOUT));
     }
 }

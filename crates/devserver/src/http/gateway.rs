@@ -1,4 +1,4 @@
-//! The checks before a request is processed: the token, and faults.
+//! The checks before a request is processed: the token and the faults.
 
 use crate::fault::Faults;
 use crate::http::log::RequestLog;
@@ -22,12 +22,12 @@ pub(crate) struct Gateway {
     is_closed: AtomicBool,
 }
 
-/// Whether faults can be injected over HTTP.
+/// Controls whether faults can be injected over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// They can be injected.
+    /// Faults can be injected.
     Open,
-    /// They cannot; the path is unknown.
+    /// Faults cannot be injected; the path is unknown.
     Closed,
 }
 
@@ -46,12 +46,12 @@ impl Gateway {
         self.cluster.store.cut_off();
     }
 
-    /// Returns whether the server has been stopped.
+    /// Returns true if the server has been stopped.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Returns whether connections are refused, and counts the fault if there is one.
+    /// Returns true if connections are refused, and counts the fault.
     pub(crate) fn refuses_connections(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst) || self.faults.refuses_connection()
     }
@@ -62,7 +62,7 @@ impl Token {
         Self(word.into())
     }
 
-    /// Returns true if every client would have this token, also one that sends none.
+    /// Returns true if a request without a token would match this one.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
     }
@@ -71,28 +71,29 @@ impl Token {
         &self.0
     }
 
-    /// Refuses a request whose `Authorization` header does not carry the token.
+    /// Refuses a request without the token in its `Authorization` header.
     pub(crate) fn check(&self, header: Option<&[u8]>) -> Result<(), ErrorResponse> {
-        let said = header.and_then(bearer);
-        match said.is_some_and(|said| !self.is_empty() && is_equal(said, self.0.as_bytes())) {
+        let sent = header.and_then(bearer);
+        match sent.is_some_and(|sent| !self.is_empty() && is_equal(sent, self.0.as_bytes())) {
             true => Ok(()),
             false => Err(ErrorResponse::unauthorized()),
         }
     }
 }
 
-/// Returns the token of an `Authorization` header; the name of the scheme is in any case.
+/// Returns the token of an `Authorization` header. The name of the scheme is case-insensitive.
 pub(crate) fn bearer(header: &[u8]) -> Option<&[u8]> {
     const SCHEME: &[u8] = b"Bearer ";
     let (scheme, token) = header.split_at_checked(SCHEME.len())?;
     scheme.eq_ignore_ascii_case(SCHEME).then_some(token)
 }
 
-/// Compares in a time that depends only on the lengths, so that the token cannot be guessed byte by byte.
-fn is_equal(said: &[u8], meant: &[u8]) -> bool {
+/// Compares in a time that depends only on the lengths, so that a client cannot determine the token from
+/// response times.
+fn is_equal(sent: &[u8], expected: &[u8]) -> bool {
     let differs =
-        said.iter().zip(meant).fold(0, |differs, (said, meant)| black_box(differs | (said ^ meant)));
-    said.len() == meant.len() && differs == 0
+        sent.iter().zip(expected).fold(0, |differs, (sent, expected)| black_box(differs | (sent ^ expected)));
+    sent.len() == expected.len() && differs == 0
 }
 
 impl std::fmt::Debug for Token {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_token_opens_for_nobody() {
+    fn an_empty_token_is_never_accepted() {
         for empty in ["", "  "] {
             let token = Token::new(empty);
             assert!(token.is_empty());

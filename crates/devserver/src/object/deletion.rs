@@ -1,4 +1,4 @@
-//! Decides whether an object is removed at once, or waits for its finalizers or its grace period.
+//! Decides whether an object is deleted at once, or after its finalizers or its grace period.
 
 use crate::object::metadata;
 use jiff::{SignedDuration, Timestamp};
@@ -21,40 +21,41 @@ pub(crate) struct Preconditions {
 /// The propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Background: dependents are deleted after it.
+    /// Background: the dependents are deleted after the object.
     Background,
-    /// Foreground: dependents are deleted before it.
+    /// Foreground: the dependents are deleted before the object.
     Foreground,
-    /// Orphan: dependents stay, without an owner.
+    /// Orphan: the dependents remain, without an owner.
     Orphan,
-    /// The client does not say: what an earlier deletion asked for, or else the default of the kind.
+    /// The client specifies no policy. The policy of an earlier deletion applies, or else the default of the
+    /// kind.
     Unspecified {
-        /// Whether the kind keeps what its objects own.
+        /// True if the dependents of the kind are orphaned by default.
         orphans: bool,
     },
 }
 
-/// How an object is deleted.
+/// The finalizers and the grace period of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// The finalizers that it has from now on.
+    /// The finalizers of the object after the deletion request.
     pub(crate) finalizers: Vec<String>,
-    /// How many seconds it may take to end; 0 if it need not be ended.
+    /// The grace period in seconds; 0 for none.
     pub(crate) grace: i64,
 }
 
 /// The result of a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// The object is removed.
+    /// Remove the object.
     Remove,
-    /// The object waits, in this state.
+    /// Store this state of the object, which waits for its deletion.
     MarkDeleting(Value),
-    /// The object is waiting already.
+    /// Do nothing, because the object already waits for its deletion.
     AlreadyDeleting,
 }
 
-/// A failed precondition, with the message of the response (409).
+/// Reports a failed precondition, with the message of the response (409).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
     /// The uid differs.
@@ -97,7 +98,7 @@ impl Terms {
 /// Decides the result of a deletion at this time.
 ///
 /// # Errors
-/// If a precondition fails.
+/// Returns an error if a precondition fails.
 pub(crate) fn decide(
     object: &Value,
     demands: &Preconditions,
@@ -123,7 +124,7 @@ pub(crate) fn decide(
     Ok(Decision::MarkDeleting(marked(object, terms, now)))
 }
 
-/// Returns whether an updated object has nothing left to wait for, and is removed.
+/// Returns true if an updated object has no finalizers and no grace period left, so that it is removed.
 pub(crate) fn is_finished(object: &Value) -> bool {
     metadata::is_deleting(object)
         && metadata::finalizers(object).next().is_none()

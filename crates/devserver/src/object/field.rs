@@ -1,4 +1,4 @@
-//! The fields of each kind that a field selector may name, and their values.
+//! The supported fields of field selectors for each kind, and their values.
 
 use crate::object::{metadata, path};
 use crate::registry::Resource;
@@ -6,13 +6,13 @@ use kube_informer_wire::FieldSelector;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A field selector that names a field that the kind does not support; the answer is 400 with this text.
+/// Reports a field that field selectors for the kind do not support; the response is 400 with this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnknownField {
-    /// The kind supports some fields, and not this one.
+    /// The kind supports other fields of its own.
     #[error("field label not supported: {0}")]
     NotSupported(String),
-    /// The kind supports no fields beside those that every kind has.
+    /// The kind supports only the fields that all kinds support.
     #[error("\"{0}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")]
     NotKnown(String),
 }
@@ -20,7 +20,7 @@ pub(crate) enum UnknownField {
 /// Checks that a selector names only fields that the kind supports.
 ///
 /// # Errors
-/// Names the first field that it does not support.
+/// Returns the first unsupported field.
 pub(crate) fn check_fields(resource: &Resource, selector: &FieldSelector) -> Result<(), UnknownField> {
     let is_supported = |field: &str| supported_fields(resource).any(|known| known == field);
     let mut named = selector.requirements().iter().map(|requirement| requirement.field());
@@ -30,16 +30,16 @@ pub(crate) fn check_fields(resource: &Resource, selector: &FieldSelector) -> Res
     Err(error(unknown.to_owned()))
 }
 
-/// Every field of a kind that a field selector may name.
+/// Returns the fields that field selectors for a kind can use.
 pub(crate) fn supported_fields(resource: &Resource) -> impl Iterator<Item = &str> {
     let name = ["metadata.name", "metadata.namespace"].into_iter();
-    // Objects outside of namespaces of which the definition says so have names only.
+    // Cluster-scoped custom resources have a name only.
     let name = name.take(if resource.is_custom() && !resource.is_namespaced() { 1 } else { 2 });
     let selectable = resource.selectable_fields.iter().map(String::as_str);
     name.chain(own_fields(resource).iter().copied()).chain(selectable)
 }
 
-/// The value of a supported field of an object; a field that the object lacks has the value of its zero.
+/// Returns the value of a supported field of an object; the zero value of the field if it is absent.
 pub(crate) fn field<'a>(resource: &Resource, object: &'a Value, field: &str) -> Cow<'a, str> {
     match (resource.storage(), field) {
         (_, "metadata.name") => metadata::name(object).into(),
@@ -53,7 +53,7 @@ pub(crate) fn field<'a>(resource: &Resource, object: &'a Value, field: &str) -> 
             let first = path::read(object, "status.podIPs[0].ip").and_then(Value::as_str);
             first.map_or_else(|| text(object, field), Cow::Borrowed)
         }
-        // The field is called by its older name than the one in the object.
+        // The selector uses the former name of the field.
         (("batch", "jobs"), "status.successful") => or_zero(text(object, "status.succeeded"), "0"),
         (_, "spec.hostNetwork" | "spec.unschedulable") => or_zero(text(object, field), "false"),
         (_, "status.replicas") => or_zero(text(object, field), "0"),
@@ -74,7 +74,7 @@ fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
     }
 }
 
-/// The fields that a built-in kind supports beside its name and namespace.
+/// Returns the fields that a built-in kind supports in addition to its name and namespace.
 fn own_fields(resource: &Resource) -> &'static [&'static str] {
     match resource.storage() {
         ("", "pods") => &POD,

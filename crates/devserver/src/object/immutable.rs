@@ -4,7 +4,7 @@ use crate::invalid::FieldError;
 use crate::registry::Resource;
 use serde_json::Value;
 
-/// What the server says about a field that cannot change.
+/// The error for a field that cannot change.
 #[derive(Clone, Copy)]
 enum Rule {
     /// The new value is invalid.
@@ -13,15 +13,15 @@ enum Rule {
     Forbidden(&'static str),
 }
 
-/// Returns an error for each field that an update of an object changes and cannot change.
+/// Returns an error for each immutable field that an update of an object changes.
 pub(crate) fn immutable_changes(resource: &Resource, old: &Value, new: &Value) -> Vec<FieldError> {
     let (group, plural) = resource.storage();
     let of_kind = FIELDS.iter().filter(|field| (field.group, field.plural) == (group, plural));
     let changed = of_kind.filter(|field| old.pointer(field.pointer) != new.pointer(field.pointer));
     let mut errors: Vec<_> = changed.map(|field| field.error(new)).collect();
     match (group, plural) {
-        ("", "configmaps") => errors.extend(frozen(old, new, &["data", "binaryData"])),
-        ("", "secrets") => errors.extend(frozen(old, new, &["data"])),
+        ("", "configmaps") => errors.extend(immutable_data(old, new, &["data", "binaryData"])),
+        ("", "secrets") => errors.extend(immutable_data(old, new, &["data"])),
         ("apps", "statefulsets") => errors.extend(stateful_set(old, new)),
         _ => {}
     }
@@ -77,8 +77,8 @@ const FIELDS: &[Field] = &[
     field("storage.k8s.io", "volumeattachments", "/spec"),
 ];
 
-/// Config maps and secrets that are immutable stay as they are.
-fn frozen(old: &Value, new: &Value, fields: &[&str]) -> Vec<FieldError> {
+/// Returns the errors for changes of an immutable config map or secret.
+fn immutable_data(old: &Value, new: &Value, fields: &[&str]) -> Vec<FieldError> {
     if old.get("immutable") != Some(&Value::Bool(true)) {
         return Vec::new();
     }
@@ -121,7 +121,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn changes_of_fixed_fields_are_named() {
+    fn changes_of_immutable_fields_are_reported() {
         let table = [
             (
                 "apps",

@@ -1,14 +1,15 @@
-//! The defaults of random objects of every built-in kind, compared with the defaulting functions of Kubernetes.
+//! Compares the defaults of random objects of every built-in kind with the defaulting functions of
+//! Kubernetes.
 
 use crate::apply::oracle::{Kind, program::Oracle, random::Random};
 use crate::object::{fill_defaults, normalize};
 use crate::registry::{Registry, Resource};
 use serde_json::{Value, json};
 
-/// How many objects of each kind are compared.
+/// The number of objects of each kind.
 const OBJECTS: u64 = 40;
 
-/// Kinds whose Go types in 1.36 differ from those that the tables of protobuf are generated from.
+/// The kinds whose Go types in 1.36 differ from those of the tables for protobuf.
 const SKIPPED: [&str; 1] = ["csinodes"];
 
 fn compare(oracle: &mut Oracle, resource: &Resource) -> [usize; 2] {
@@ -34,7 +35,8 @@ fn compare(oracle: &mut Oracle, resource: &Resource) -> [usize; 2] {
     counts
 }
 
-/// Removes what JSON can say and protobuf cannot, fields that are newer than 1.36, and what is converted later than filled in.
+/// Removes values that protobuf cannot represent, fields that are newer than 1.36, and fields that are
+/// converted before they are defaulted.
 fn prepare(object: &mut Value) {
     const REMOVED: [&str; 4] = [
         "nodeAllocatableResourceClaimStatuses",
@@ -58,8 +60,8 @@ fn prepare(object: &mut Value) {
     }
 }
 
-/// Removes nulls and empty lists, which are one in storage, times that depend on the clock, and what a definition has once it is
-/// established.
+/// Removes nulls and empty lists, which are equal in storage, times that depend on the clock, and fields that
+/// the server sets in an established definition.
 fn sorted(object: &Value) -> Value {
     match object {
         Value::Object(fields) => {

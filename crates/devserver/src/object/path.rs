@@ -1,9 +1,9 @@
-//! Simple JSON paths such as `.spec.replicas`, as definitions of custom resources have them.
+//! Simple JSON paths such as `.spec.replicas`, which definitions of custom resources contain.
 
 use crate::object::metadata;
 use serde_json::Value;
 
-/// What stands at a path of names and, in brackets, numbers and quoted names.
+/// Returns the value at a path of names, and of indexes and quoted names in brackets.
 pub(crate) fn read<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let mut found = object;
     for step in steps(path) {
@@ -15,7 +15,7 @@ pub(crate) fn read<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Some(found)
 }
 
-/// Puts a value at a path of names, making the objects on the way.
+/// Sets a value at a path of names, and creates the objects in which it is contained.
 pub(crate) fn write(object: &mut Value, path: &str, value: Value) {
     let mut place = object;
     for step in steps(path) {
@@ -24,7 +24,7 @@ pub(crate) fn write(object: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
-/// The names on a path: `.metadata.annotations['a.b/c']` has three.
+/// Returns the names of a path, such as the three of `.metadata.annotations['a.b/c']`.
 pub(crate) fn steps(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = path.trim_matches(['{', '}', '$', ' ']);
     std::iter::from_fn(move || {
@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn reads_along_names_numbers_and_quoted_names() {
+    fn reads_names_indexes_and_quoted_names() {
         let object =
             json!({"spec": {"replicas": 3, "list": [{"a": 1}]}, "metadata": {"annotations": {"a.b/c": "x"}}});
         let table = [
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_make_the_objects_on_the_way() {
+    fn writing_creates_the_parent_objects() {
         let mut object = json!({"spec": 1});
         write(&mut object, ".spec.size.count", json!(2));
         assert_eq!(object, json!({"spec": {"size": {"count": 2}}}));

@@ -1,4 +1,4 @@
-//! The scale subresource: how many there are and should be, whatever the kind.
+//! The scale subresource: the actual and the desired number of replicas of an object of any kind.
 
 use crate::invalid::FieldError;
 use crate::object::{metadata, path};
@@ -6,7 +6,7 @@ use crate::registry::Resource;
 use crate::structural::Part;
 use serde_json::{Map, Value, json};
 
-/// The scale of an object, if its resource has one.
+/// Returns the scale of an object; `None` if its resource has no scale.
 pub(crate) fn read(resource: &Resource, object: &Value) -> Option<Value> {
     let paths = resource.scale.as_ref()?;
     let count = |at: &str| path::read(object, at).and_then(Value::as_i64).unwrap_or(0);
@@ -27,10 +27,10 @@ pub(crate) fn read(resource: &Resource, object: &Value) -> Option<Value> {
     }))
 }
 
-/// Writes what a scale asks for into its object.
+/// Sets the number of replicas of an object to that of a scale.
 ///
 /// # Errors
-/// If it asks for less than nothing, or not for a number.
+/// Returns an error if the number is negative or not an integer.
 pub(crate) fn write(resource: &Resource, object: &mut Value, scale: &Value) -> Result<(), FieldError> {
     let Some(paths) = resource.scale.as_ref() else { return Ok(()) };
     let wanted = match scale.pointer("/spec/replicas") {
@@ -50,7 +50,7 @@ pub(crate) fn write(resource: &Resource, object: &mut Value, scale: &Value) -> R
     Ok(())
 }
 
-/// Returns the rules that the fields of the scale subresource break in a custom resource.
+/// Returns the errors in the fields of a custom resource that the scale subresource uses.
 pub(crate) fn errors(resource: &Resource, object: &Value, part: Part) -> Vec<FieldError> {
     let Some(paths) = resource.scale.as_ref().filter(|_| resource.is_custom()) else { return Vec::new() };
     let spec = (part == Part::Object).then_some(&paths.spec_replicas);
@@ -96,7 +96,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// A selector as text: it is text already, a map of labels, or a `LabelSelector`.
+/// Formats a selector, which is a text, a map of labels, or a `LabelSelector`.
 fn selector_text(selector: &Value) -> String {
     let Value::Object(fields) = selector else { return selector.as_str().unwrap_or_default().to_owned() };
     let is_structured =

@@ -1,4 +1,4 @@
-//! The fields of an object that its kind does not have.
+//! Finds the fields of an object that its kind does not define.
 
 use crate::apply::unknown_fields as unknown_to_types;
 use crate::object::normalize::types;
@@ -12,7 +12,7 @@ pub(crate) fn unknown_fields(resource: &Resource, object: &Value) -> Vec<String>
     let Some(schema) = resource.schema.as_deref() else {
         return unknown_to_types(types(resource), &api_version, kind, object);
     };
-    // The schema of a custom resource says nothing about its metadata.
+    // The schema of a custom resource does not describe the metadata.
     let metadata = json!({ "metadata": object["metadata"] });
     let mut found = unknown_to_types(types(resource), &api_version, kind, &metadata);
     found.extend(structural::prune(schema, &mut object.clone()));

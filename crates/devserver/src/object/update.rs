@@ -1,25 +1,25 @@
-//! What the server keeps of an object when a client writes it again.
+//! Prepares the next state of an object for an update.
 
 use crate::invalid::FieldError;
 use crate::object::{defaults, metadata};
 use crate::registry::Resource;
 use serde_json::Value;
 
-/// Makes what a client sent into the next state of an object: identity stays, status stays where it is written on
-/// its own, and the generation moves with the rest.
+/// Completes an updated object: restores the fields that only the server writes, restores the status if it is
+/// a subresource, and increases the generation if the object has changed.
 ///
-/// The caller compares versions before and gives the new one after.
+/// The caller compares the versions before this call, and sets the new version afterwards.
 ///
 /// # Errors
-/// If the client changes what cannot change; then `new` is left half prepared.
+/// Returns errors if the client changes immutable fields; `new` is incomplete then.
 pub(crate) fn prepare_update(
     resource: &Resource,
     old: &Value,
     new: &mut Value,
 ) -> Result<(), Vec<FieldError>> {
-    let flaws = flaws(old, new);
-    if !flaws.is_empty() {
-        return Err(flaws);
+    let metadata_errors = metadata_errors(old, new);
+    if !metadata_errors.is_empty() {
+        return Err(metadata_errors);
     }
     metadata::fields(new);
     resource.write_type(new);
@@ -28,31 +28,32 @@ pub(crate) fn prepare_update(
         metadata::keep("status", old.get("status"), metadata::fields(new));
     }
     if resource.is("", "namespaces") {
-        // What holds a namespace is written by its subresource `finalize` alone.
+        // The finalizers in the spec of a namespace are written only by the subresource `finalize`.
         metadata::keep("spec", old.get("spec"), metadata::fields(new));
     }
     defaults::fill(resource, new);
-    if resource.has_generation && has_moved(resource, old, new) {
+    if resource.has_generation && increases_generation(resource, old, new) {
         metadata::of(new)
             .insert("generation".to_owned(), metadata::number(old, "generation").saturating_add(1).into());
     }
     Ok(())
 }
 
-/// Makes what a client sent to the status subresource into the next state of an object: only its status is new.
+/// Completes an object that a client sent to the status subresource: everything else is restored.
 ///
-/// Most built-in kinds let labels, annotations and finalizers be written too, and so does this.
+/// As in kube-apiserver, the status subresource of most built-in kinds also writes labels, annotations and
+/// finalizers.
 ///
 /// # Errors
-/// If the client changes what cannot change; then `new` is left half prepared.
+/// Returns errors if the client changes immutable fields; `new` is incomplete then.
 pub(crate) fn apply_status_update(
     resource: &Resource,
     old: &Value,
     new: &mut Value,
 ) -> Result<(), Vec<FieldError>> {
-    let flaws = flaws(old, new);
-    if !flaws.is_empty() {
-        return Err(flaws);
+    let metadata_errors = metadata_errors(old, new);
+    if !metadata_errors.is_empty() {
+        return Err(metadata_errors);
     }
     let mut next = old.as_object().cloned().unwrap_or_default();
     metadata::keep("status", new.get("status"), &mut next);
@@ -68,7 +69,7 @@ pub(crate) fn apply_status_update(
     Ok(())
 }
 
-/// Whether a write to the status leaves the metadata alone altogether.
+/// Returns true if a write to the status subresource does not change the metadata.
 fn keeps_metadata(resource: &Resource) -> bool {
     resource.is_custom()
         || resource.is("apiextensions.k8s.io", "customresourcedefinitions")
@@ -97,11 +98,11 @@ fn keep_identity(old: &Value, new: &mut Value) {
     meta.remove("selfLink");
 }
 
-fn flaws(old: &Value, new: &Value) -> Vec<FieldError> {
-    let mut flaws = Vec::new();
+fn metadata_errors(old: &Value, new: &Value) -> Vec<FieldError> {
+    let mut metadata_errors = Vec::new();
     let (was, is) = (metadata::text(old, "uid"), metadata::text(new, "uid"));
     if !is.is_empty() && is != was {
-        flaws.push(FieldError::invalid("metadata.uid", &is.into(), "field is immutable"));
+        metadata_errors.push(FieldError::invalid("metadata.uid", &is.into(), "field is immutable"));
     }
     let added: Vec<_> = metadata::finalizers(new)
         .filter(|one| metadata::finalizers(old).all(|known| known != *one))
@@ -110,21 +111,24 @@ fn flaws(old: &Value, new: &Value) -> Vec<FieldError> {
         let added: Vec<_> = added.iter().map(|one| format!("{one:?}")).collect();
         let detail =
             "no new finalizers can be added if the object is being deleted, found new finalizers []string";
-        flaws
+        metadata_errors
             .push(FieldError::forbidden("metadata.finalizers", &format!("{detail}{{{}}}", added.join(", "))));
     }
-    flaws
+    metadata_errors
 }
 
-/// Whether anything differs that the generation counts.
-fn has_moved(resource: &Resource, old: &Value, new: &Value) -> bool {
+/// Returns true if a change of the object increases its generation.
+fn increases_generation(resource: &Resource, old: &Value, new: &Value) -> bool {
     let annotations = "/metadata/annotations";
-    !counted(resource, old).eq(counted(resource, new))
+    !generation_fields(resource, old).eq(generation_fields(resource, new))
         || resource.is("apps", "deployments") && old.pointer(annotations) != new.pointer(annotations)
 }
 
-/// The fields that the generation counts, in the order of their names.
-fn counted<'a>(resource: &Resource, object: &'a Value) -> impl Iterator<Item = (&'a String, &'a Value)> {
+/// Returns the fields whose changes increase the generation, in alphabetical order.
+fn generation_fields<'a>(
+    resource: &Resource,
+    object: &'a Value,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
     let is_counted = |field: &str| match field {
         "metadata" | "apiVersion" | "kind" => false,
         "status" => !resource.has_status,

@@ -1,11 +1,11 @@
-//! As much of an OpenAPI description as kubectl asks for before it sends a file: which kinds there are, and that their
-//! fields are the server's to check.
+//! The OpenAPI descriptions that kubectl requests before it sends a file: a list of the kinds, all of whose
+//! fields are validated by the server.
 
 use crate::registry::{catalog::Registry, resource::Resource};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// `/openapi/v3`: where the description of each group and version is.
+/// Returns `/openapi/v3`: the paths of the descriptions of all groups and versions.
 pub(crate) fn index(registry: &Registry) -> Value {
     let path = |resource: &Resource| match resource.group.as_str() {
         "" => format!("api/{}", resource.version),
@@ -19,7 +19,8 @@ pub(crate) fn index(registry: &Registry) -> Value {
     json!({ "paths": paths })
 }
 
-/// `/openapi/v3/apis/{group}/{version}`: the kinds of a group and version, each of which takes `fieldValidation`.
+/// Returns `/openapi/v3/apis/{group}/{version}`: the kinds of a group and version, which accept
+/// `fieldValidation`.
 pub(crate) fn description(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let is_meant = |resource: &&Arc<Resource>| resource.group == group && resource.version == version;
     let paths: Map<String, Value> =

@@ -1,4 +1,4 @@
-//! What the registry holds and says.
+//! Tests of the registry.
 
 use super::crd::from_crd;
 use super::discovery::{self, Root};
@@ -228,7 +228,7 @@ fn groups_list_their_versions() {
 }
 
 #[test]
-fn everything_at_once_is_the_same_as_one_by_one() {
+fn aggregated_discovery_equals_the_separate_documents() {
     let mut registry = Registry::new();
     registry.add_crd(&Widgets::definition()).unwrap();
     let mut told = 0;

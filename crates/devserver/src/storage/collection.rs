@@ -10,14 +10,14 @@ use kube_informer_wire::Key;
 use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, iter::Peekable, ops::Bound, sync::Arc};
 use tokio::sync::Notify;
 
-/// All objects of a resource, in whatever version of the API they were written.
+/// All objects of a resource, regardless of the API version in which they were written.
 #[derive(Debug)]
 pub(crate) struct Collection {
     objects: BTreeMap<Place, Record>,
     pub(crate) history: History,
     /// Notifies readers of changes.
     pub(crate) changed: Arc<Notify>,
-    /// The number of times that all watches were ended.
+    /// The number of times at which all watches were ended.
     pub(crate) ends: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Collection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects(BTreeMap<Place, Record>);
 
-/// A key in the order of etcd, by its complete text, so that a namespace is one range.
+/// A key that is ordered by its text, as in etcd, so that a namespace is a contiguous range.
 #[derive(Clone, Debug)]
 struct Place(Key);
 
@@ -63,18 +63,18 @@ impl Collection {
         self.objects.values()
     }
 
-    /// Returns all objects, to be put back later.
+    /// Returns all objects, for [`Collection::restore`].
     pub(crate) fn saved(&self) -> Objects {
         Objects(self.objects.clone())
     }
 
-    /// Replaces all objects. The watches of the collection end, and its clients list it again.
+    /// Replaces all objects. The watches of the collection end, so that clients list it again.
     pub(crate) fn restore(&mut self, objects: Objects, version: u64) {
         self.objects = objects.0;
         self.history.lose(version);
     }
 
-    /// Gives every object a new version, with no history before it.
+    /// Assigns a new version to every object, and clears the history.
     pub(crate) fn renumber(&mut self, mut next: impl FnMut() -> u64) {
         self.history = self.history.anew();
         for record in self.objects.values_mut() {
@@ -82,8 +82,8 @@ impl Collection {
         }
     }
 
-    /// The objects of the selected namespace as they were at `version`, in order, from behind the key `after`; nothing if
-    /// that is forgotten.
+    /// Returns the objects of the selected namespace as they were at `version`, in order, after the key
+    /// `after`; `None` if the version has expired.
     pub(crate) fn at<'a>(
         &'a self,
         version: u64,
@@ -119,7 +119,7 @@ impl Collection {
     }
 }
 
-/// The current objects, with later changes undone.
+/// Iterates over the current objects, with the changes since a version undone.
 struct Merged<'a, N, B>
 where
     N: Iterator<Item = (&'a str, &'a Record)>,

@@ -41,7 +41,7 @@ pub(crate) struct Journal {
     size: u64,
     /// The size of the log when it was last replaced.
     initial_size: u64,
-    /// Why the last write failed. This is logged once, and the next change replaces the log.
+    /// The reason why the last write failed. It is logged once, and the next change replaces the log.
     error: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct SavedChange {
     pub(crate) group: String,
     pub(crate) plural: String,
     pub(crate) key: String,
-    /// The first line of a log has the version of the server, and no object.
+    /// The version. In the first line of a log, which has no object, it is the version of the server.
     pub(crate) version: u64,
     /// The object; `None` if it was deleted.
     pub(crate) object: Option<Value>,
@@ -95,7 +95,7 @@ impl Journal {
         self.append(&line(&change.to_string()));
     }
 
-    /// Returns true if the log has grown so much, or lacks a change, that it has to be replaced.
+    /// Returns true if the log must be replaced, because it is too large or a change is missing.
     pub(crate) fn is_due(&self) -> bool {
         self.error.is_some() || self.size > self.initial_size.saturating_mul(4).saturating_add(SLACK)
     }
@@ -125,7 +125,7 @@ impl Journal {
         self.report(written);
     }
 
-    /// Returns why the last change could not be written.
+    /// Returns the reason why the last change could not be written.
     pub(crate) fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }

@@ -38,7 +38,8 @@ pub(crate) fn read(
     let limit = span.limit.and_then(|limit| usize::try_from(limit.get()).ok()).unwrap_or(usize::MAX);
     let selected = objects.by_ref().filter(|record| selection.matches(record.content()));
     let records: Vec<_> = selected.take(limit).cloned().collect();
-    // Whether what comes after a full page is selected, the API server finds out when it is asked for.
+    // kube-apiserver does not evaluate the selector beyond a full page, so that the remaining objects are
+    // counted without it.
     let rest = if records.len() == limit { objects.count() } else { 0 };
     let last = records.last().filter(|_| rest > 0);
     let next = last.map(|last| Token { version: Some(version), after: last.key().to_string() });

@@ -1,6 +1,7 @@
-//! Reads objects from JSON without decoding all of it, to load and change many objects.
+//! Reads objects from JSON without decoding all of it, so that many objects can be loaded and changed
+//! quickly.
 
-use crate::storage::record::{Content, Part, Record};
+use crate::storage::record::{Content, ContentParts, Part, Record};
 use kube_informer_wire::Key;
 use serde::de::Error as _;
 use serde_json::{
@@ -15,10 +16,11 @@ const SHORT: usize = 256;
 type Raw<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 impl Content {
-    /// Keeps an object as it is written; `fields` are read off a sketch of it, with short values alone.
+    /// Creates an object from its JSON without a change; `fields` computes the fields for selectors from a
+    /// value that contains only short values.
     ///
     /// # Errors
-    /// If it is not a JSON object, has no name, or has a field name with escapes.
+    /// Returns an error if the text is not a JSON object, has no name, or has a field name with escapes.
     pub(crate) fn from_json(
         json: &str,
         fields: impl FnOnce(&Value) -> Vec<(String, String)>,
@@ -36,9 +38,9 @@ impl Content {
         let key = key.map_err(serde_json::Error::custom)?;
         let uid = text(metadata, "uid").unwrap_or_default().to_owned();
         let labels = metadata.get("labels").map(|raw| serde_json::from_str(raw.get())).transpose()?;
-        let sketch: Map<String, Value> =
-            rest.iter().map(|(name, raw)| ((*name).to_owned(), sketch(raw))).collect();
-        let fields = fields(&Value::Object(sketch));
+        let shown: Map<String, Value> =
+            rest.iter().map(|(name, raw)| ((*name).to_owned(), short_parts(raw))).collect();
+        let fields = fields(&Value::Object(shown));
         let mut bytes =
             Vec::with_capacity(metadata.values().chain(rest.values()).map(|raw| raw.get().len() + 32).sum());
         bytes.push(b'"');
@@ -46,7 +48,8 @@ impl Content {
         let metadata_end = bytes.len();
         append(&mut bytes, rest);
         bytes.shrink_to_fit();
-        let content = Self::of_parts((key, uid), labels.unwrap_or_default(), fields, (bytes, metadata_end));
+        let labels = labels.unwrap_or_default();
+        let content = Self::of_parts(ContentParts { key, uid, labels, fields, json: bytes, metadata_end });
         match metadata.get("ownerReferences") {
             Some(references) => Ok(content.owned_by(&serde_json::from_str(references.get())?)),
             None => Ok(content),
@@ -55,10 +58,10 @@ impl Content {
 }
 
 impl Record {
-    /// The object after a change to its labels and its status, which are all that `change` is shown.
+    /// Changes the labels and the status of an object; `change` receives an object with only these fields.
     ///
     /// # Errors
-    /// As [`Content::from_json`] says.
+    /// Returns the errors of [`Content::from_json`].
     pub(crate) fn changed(
         &self,
         fields: impl FnOnce(&Value) -> Vec<(String, String)>,
@@ -83,7 +86,7 @@ impl Record {
     }
 }
 
-/// The metadata of an object, and the rest, without its types and its version.
+/// Returns the metadata of an object, and its other fields without the types and the version.
 fn parts(json: &str) -> serde_json::Result<(Raw<'_>, Raw<'_>)> {
     let mut rest: Raw<'_> = serde_json::from_str(json)?;
     rest.remove("kind");
@@ -94,13 +97,13 @@ fn parts(json: &str) -> serde_json::Result<(Raw<'_>, Raw<'_>)> {
     Ok((metadata, rest))
 }
 
-/// A text that is written without escapes.
+/// Returns a text without escapes.
 fn text<'a>(fields: &Raw<'a>, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
-/// What is short in a value, to a depth of one.
-fn sketch(raw: &RawValue) -> Value {
+/// Returns the short parts of a value, up to a depth of one.
+fn short_parts(raw: &RawValue) -> Value {
     let read = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
     let Ok(fields) = serde_json::from_str::<Raw<'_>>(raw.get()) else {
         return if raw.get().len() < SHORT { read(raw) } else { Value::Null };
@@ -127,7 +130,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn an_object_is_kept_as_one_that_was_decoded() {
+    fn a_raw_object_equals_a_decoded_one() {
         let pods = Pods::new(5);
         for index in 0..50 {
             let fields = |object: &Value| {
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_the_one_that_a_decoded_object_sees() {
+    fn a_raw_change_equals_that_of_a_decoded_object() {
         let pods = Pods::new(5);
         for tick in 0..80 {
             let mut pod = pods.pod(tick);

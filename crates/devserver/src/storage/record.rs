@@ -1,4 +1,4 @@
-//! One state of an object, encoded once and shared by all readers.
+//! A state of an object, which is encoded once and shared by all readers.
 
 use bytes::Bytes;
 use kube_informer_wire::{Key, Schema, protobuf_metadata, protobuf_with_version};
@@ -10,21 +10,35 @@ use std::{
 
 /// An object without its version: its JSON, and the values that selectors need.
 ///
-/// The JSON is kept from behind the digits of `metadata.resourceVersion`, with the metadata first. So one encoding
-/// serves every version of the API, the whole object and its metadata alone, and a state that reappears under a new
-/// version: when it leaves a selector, when it is deleted.
+/// The JSON starts after the digits of `metadata.resourceVersion`, and the metadata is its first field.
+/// Therefore the same bytes serve all API versions, complete objects and partial metadata, and the same state
+/// with another version, as in the event for an object that no longer matches a selector or was deleted.
 #[derive(Debug)]
 pub(crate) struct Content {
     key: Key,
     uid: Box<str>,
     labels: Arc<BTreeMap<String, String>>,
     fields: Box<[(String, String)]>,
-    /// Returns the uids of its owners.
+    /// The uids of the owners.
     owners: Box<[Box<str>]>,
     json: Bytes,
     metadata_end: usize,
     /// The object in protobuf, without its version; empty until it is requested.
     protobuf: OnceLock<(Schema, Bytes)>,
+}
+
+/// The values from which a [`Content`] is created.
+#[derive(Debug)]
+pub(super) struct ContentParts {
+    pub(super) key: Key,
+    pub(super) uid: String,
+    pub(super) labels: BTreeMap<String, String>,
+    /// The fields for selectors, with their values.
+    pub(super) fields: Vec<(String, String)>,
+    /// The JSON after the version.
+    pub(super) json: Vec<u8>,
+    /// The position in the JSON at which the metadata ends.
+    pub(super) metadata_end: usize,
 }
 
 /// An object at a version.
@@ -34,19 +48,19 @@ pub(crate) struct Record {
     version: u64,
 }
 
-/// The part of an object that is written.
+/// The part of an object to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
-    /// All of it.
+    /// The complete object.
     Whole,
-    /// `metadata` alone.
+    /// Only `metadata`.
     Metadata,
 }
 
 const OPENING: &[u8] = br#""metadata":{"resourceVersion":""#;
 
 impl Content {
-    /// Encodes an object; `fields` are the ones that field selectors of its kind know, beside name and namespace.
+    /// Encodes an object; `fields` are the fields for selectors of its kind, except the name and namespace.
     pub(crate) fn new(key: Key, object: Value, fields: Vec<(String, String)>) -> Self {
         let mut rest = into_map(object);
         let mut metadata = rest.remove("metadata").map(into_map).unwrap_or_default();
@@ -61,19 +75,22 @@ impl Content {
         let metadata_end = json.len();
         append_fields(&mut json, &rest);
         json.shrink_to_fit();
-        Self { owners, ..Self::of_parts((key, uid), labels, fields, (json, metadata_end)) }
+        Self { owners, ..Self::of_parts(ContentParts { key, uid, labels, fields, json, metadata_end }) }
     }
 
-    /// Joins what was read of an object, and its JSON from behind the version, with where its metadata ends.
-    pub(super) fn of_parts(
-        (key, uid): (Key, String),
-        labels: BTreeMap<String, String>,
-        fields: Vec<(String, String)>,
-        (json, metadata_end): (Vec<u8>, usize),
-    ) -> Self {
-        let (uid, labels, fields) = (uid.into(), Arc::new(labels), fields.into());
-        let (owners, protobuf) = (Box::default(), OnceLock::new());
-        Self { key, uid, labels, fields, owners, json: json.into(), metadata_end, protobuf }
+    /// Creates an object without owners.
+    pub(super) fn of_parts(parts: ContentParts) -> Self {
+        let ContentParts { key, uid, labels, fields, json, metadata_end } = parts;
+        Self {
+            key,
+            uid: uid.into(),
+            labels: Arc::new(labels),
+            fields: fields.into(),
+            owners: Box::default(),
+            json: json.into(),
+            metadata_end,
+            protobuf: OnceLock::new(),
+        }
     }
 
     /// Sets the owners from `ownerReferences`.
@@ -81,12 +98,12 @@ impl Content {
         Self { owners: owners_of(references), ..self }
     }
 
-    /// Returns the uids of its owners.
+    /// Returns the uids of the owners.
     pub(super) fn owners(&self) -> &[Box<str>] {
         &self.owners
     }
 
-    /// Returns whether an object with this uid owns it.
+    /// Returns true if the object with this uid is an owner.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| **owner == *uid)
     }
@@ -96,14 +113,14 @@ impl Content {
         &self.fields
     }
 
-    /// Uses the labels of the state before this one where they are the same, for there may be many states.
+    /// Shares the labels with the previous state if they are equal, to save memory.
     pub(crate) fn share_labels(&mut self, before: &Self) {
         if self.labels == before.labels {
             self.labels = Arc::clone(&before.labels);
         }
     }
 
-    /// Returns whether it equals another state.
+    /// Returns true if the states are equal.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.json == other.json
     }
@@ -120,7 +137,7 @@ impl Content {
         &self.labels
     }
 
-    /// The value of a field that a selector names; what is not there is empty.
+    /// Returns the value of a field for selectors; empty if it is absent.
     pub(crate) fn field(&self, name: &str) -> &str {
         match name {
             "metadata.name" => self.key.name(),
@@ -147,7 +164,7 @@ impl Record {
         self.version
     }
 
-    /// Returns the same state under another version.
+    /// Returns the same state with another version.
     pub(crate) fn at(&self, version: u64) -> Self {
         Self { content: Arc::clone(&self.content), version }
     }
@@ -161,7 +178,7 @@ impl Record {
         json + 128
     }
 
-    /// Appends the JSON of the object; `head` is how it begins, up to and without `"metadata"`.
+    /// Appends the JSON of the object after `head`, which is its JSON up to `"metadata"`.
     pub(crate) fn write(&self, head: &str, part: Part, out: &mut Vec<u8>) {
         let Content { json, metadata_end, .. } = &*self.content;
         out.extend_from_slice(head.as_bytes());
@@ -176,10 +193,11 @@ impl Record {
         }
     }
 
-    /// The object as a protobuf message of this schema, encoded once for all who ask.
+    /// Returns the object as a protobuf message of this schema, which is encoded once.
     pub(crate) fn protobuf(&self, schema: Schema, part: Part) -> Vec<u8> {
         let (encoded, message) = self.content.protobuf.get_or_init(|| (schema, self.encode(schema)));
-        // Another version of the API may have another form, and is asked for once in a while.
+        // Another API version can have another schema. Requests for it are rare, so that the message is not
+        // cached.
         let other = if *encoded == schema { None } else { Some(self.encode(schema)) };
         let message = other.as_ref().unwrap_or(message);
         let message = match part {
@@ -191,7 +209,8 @@ impl Record {
 
     fn encode(&self, schema: Schema) -> Bytes {
         let encoded = schema.encode_json(&self.json("{", Part::Whole)).or_else(|error| {
-            // What a field of another type is in is left out, which shows; a real server would not have stored it.
+            // A field of the wrong type has no protobuf encoding. kube-apiserver would have rejected the
+            // object.
             tracing::warn!(key = %self.key(), %error, "object has no protobuf form");
             schema.encode_json(&self.json("{", Part::Metadata))
         });
@@ -205,13 +224,13 @@ impl Record {
         String::from_utf8(json).expect("what was encoded here is text")
     }
 
-    /// Decodes the object, with the types that `head` says.
+    /// Decodes the object, with the types in `head`.
     pub(crate) fn to_value(&self, head: &str) -> Value {
         serde_json::from_str(&self.json(head, Part::Whole)).expect("what was encoded here decodes")
     }
 }
 
-/// Returns the beginning of the JSON of an object, with its kind.
+/// Returns the start of the JSON of an object, with its types.
 pub(crate) fn head(api_version: &str, kind: &str) -> String {
     format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
 }
@@ -234,7 +253,7 @@ fn labels_of(metadata: &Map<String, Value>) -> BTreeMap<String, String> {
     labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// Appends the fields behind others, and closes the object that they are in.
+/// Appends fields after others, and closes the enclosing object.
 fn append_fields(json: &mut Vec<u8>, fields: &Map<String, Value>) {
     for (name, value) in fields {
         json.push(b',');
@@ -269,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_comes_back_as_it_was_with_its_version() {
+    fn an_object_is_decoded_unchanged_with_its_version() {
         for version in [0, 7, 10, u64::MAX] {
             let object = json!({ "kind": "Pod", "apiVersion": "v1", "spec": { "a": [1, "\n"] }, "status": {},
                 "metadata": { "name": "b", "resourceVersion": version.to_string() } });

@@ -6,7 +6,7 @@ use kube_informer_wire::{FieldSelector, LabelSelector, ShardSelector};
 /// The selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
-    /// The namespace; none for all.
+    /// The namespace; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
     /// The label selector.
     pub(crate) labels: LabelSelector,
@@ -22,7 +22,7 @@ impl Selection {
         Self { namespace: namespace.map(str::to_owned), ..Self::default() }
     }
 
-    /// Returns whether an object is selected.
+    /// Returns true if an object is selected.
     pub(crate) fn matches(&self, object: &Content) -> bool {
         let namespace = object.key().namespace();
         self.namespace.as_deref().is_none_or(|wanted| namespace == Some(wanted))
@@ -34,7 +34,7 @@ impl Selection {
                 .is_none_or(|shard| shard.matches(object.uid(), namespace.unwrap_or_default()))
     }
 
-    /// Returns whether there is a selector, so that objects cannot be counted without reading them.
+    /// Returns true if there is a selector, so that objects cannot be counted without reading them.
     pub(crate) fn has_selector(&self) -> bool {
         !self.labels.is_everything() || !self.fields.is_everything() || self.shard.is_some()
     }

@@ -33,7 +33,7 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct State {
     version: u64,
-    /// The number of times that all watches were cut.
+    /// The number of times at which all watches were cut.
     epoch: u64,
     history: usize,
     collections: HashMap<Place, Collection>,
@@ -61,7 +61,7 @@ pub(crate) enum Write {
     Remove(u64),
 }
 
-/// Why a change was refused.
+/// The reason why a change was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missed {
     /// An object with that name exists.
@@ -72,7 +72,7 @@ pub(crate) enum Missed {
     Changed,
 }
 
-/// Why a list or watch fails.
+/// The reason why a list or watch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// The version has expired; this is the oldest available one.
@@ -131,7 +131,7 @@ impl Store {
     /// Waits until the store has this version.
     pub(crate) async fn reached(&self, version: u64) {
         loop {
-            // Made before looking, it misses no change.
+            // The future is created before the comparison, so that it misses no notification.
             let raised = self.raised.notified();
             if self.version() >= version {
                 return;
@@ -144,7 +144,7 @@ impl Store {
         self.read().collections.get(place)?.get(key).cloned()
     }
 
-    /// Returns whether an object may own others: whether its uid was ever in an owner reference.
+    /// Returns true if an object may have dependents, because its uid was in an owner reference.
     pub(crate) fn may_own(&self, uid: &str) -> bool {
         self.read().owners.contains(uid)
     }
@@ -152,7 +152,7 @@ impl Store {
     /// Stores a change under a new version.
     pub(crate) fn write(&self, place: &Place, key: &str, write: Write) -> Result<Record, Missed> {
         let (record, changed) = self.lock().write(place, key, write)?;
-        // Outside of the lock, or whoever is woken would find it held.
+        // The readers are notified after the lock was released, so that they do not wait for it.
         changed.notify_waiters();
         self.raised.notify_waiters();
         Ok(record)
@@ -179,12 +179,12 @@ impl Store {
         self.lock().journal.as_ref().and_then(|journal| journal.error().map(str::to_owned))
     }
 
-    /// Ends the log, so that another server can use its directory.
+    /// Closes the log, so that another server can use its directory.
     pub(crate) fn stop_saving(&self) {
         self.lock().journal = None;
     }
 
-    /// Sets the newest version, unless it is newer already, before the store is used.
+    /// Sets the newest version before the store is used, unless it is newer already.
     pub(crate) fn raise(&self, version: u64) {
         let mut state = self.lock();
         state.version = state.version.max(version);
@@ -297,7 +297,7 @@ impl Store {
         changed.notify_waiters();
     }
 
-    /// Restarts the versions, as after a restore. The objects are kept.
+    /// Restarts the versions, as after the restore of a backup. The objects are kept.
     pub(crate) fn reset_versions(&self) {
         let mut state = self.lock();
         let State { version, collections, .. } = &mut *state;
@@ -323,8 +323,8 @@ impl Store {
         StoreSnapshot { collections: saved.collect(), owners: state.owners.clone() }
     }
 
-    /// Replaces all objects by those of a snapshot. Versions continue. The watches of changed collections end with 410, and clients list
-    /// them again.
+    /// Replaces all objects by those of a snapshot. Versions continue. The watches of changed collections end
+    /// with 410, so that clients list them again.
     pub(crate) fn restore(&self, snapshot: &StoreSnapshot) {
         let mut state = self.lock();
         state.version += 1;

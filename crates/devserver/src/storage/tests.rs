@@ -1,4 +1,4 @@
-//! What the store promises to those who read it, against a model that keeps every state there ever was.
+//! Tests of the store against a model that retains all states.
 
 use crate::storage::{Content, Missed, Part, Place, Selection, Span, Store, Unreadable, Write};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn content(key: &str, tier: &str) -> Box<Content> {
     Box::new(Content::new(key.parse().unwrap(), object, vec![]))
 }
 
-/// Puts a state in the place of whatever is there, or removes it.
+/// Creates or replaces an object, or removes it if `tier` is `None`.
 fn set(store: &Store, key: &str, tier: Option<&str>) {
     let found = store.get(&place(), key).map(|record| record.version());
     let write = match (tier, found) {
@@ -35,7 +35,7 @@ fn listed(store: &Store, selection: &Selection, span: &Span) -> Result<Vec<(Stri
 }
 
 #[test]
-fn a_write_starts_from_the_current_state() {
+fn a_write_needs_the_version_of_the_current_state() {
     let store = Store::new(10);
     let write = |write| store.write(&place(), "a/b", write).map(|record| record.version());
     assert_eq!(write(Write::Remove(1)), Err(Missed::Missing));
@@ -77,7 +77,7 @@ fn resetting_versions_keeps_only_the_objects() {
     assert_eq!(store.get(&place(), "a/b").unwrap().to_value("{")["metadata"]["resourceVersion"], "3");
 }
 
-/// Every state there ever was, by version.
+/// All states, by version.
 struct Model(BTreeMap<u64, BTreeMap<String, String>>);
 
 fn changes() -> impl Strategy<Value = Vec<(String, Option<&'static str>)>> {
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn pages_make_up_the_whole(changes in changes(), limit in 1..5_u64) {
+    fn pages_contain_all_objects(changes in changes(), limit in 1..5_u64) {
         let store = Store::new(1000);
         run(&store, &changes);
         let whole = listed(&store, &Selection::default(), &Span::default()).unwrap();
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_never_written_is_an_empty_list() {
+fn a_resource_without_objects_has_an_empty_list() {
     let store = Store::new(1);
     assert_eq!(listed(&store, &Selection::default(), &Span::default()), Ok(vec![]));
     let ahead = Span { version: Some(9), ..Span::default() };

@@ -1,22 +1,22 @@
-//! The token with which a client asks for the next page of a list.
+//! The continue token of a list.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-/// Where the next page begins; opaque to clients.
+/// The start of the next page; opaque to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The version that all pages show; none shows whatever is there when the page is asked for.
+    /// The version of all pages; `None` for the newest version at the time of the request.
     pub(crate) version: Option<u64>,
-    /// The last key of the page before.
+    /// The last key of the previous page.
     pub(crate) after: String,
 }
 
-/// The token in the form of the API server.
+/// The JSON of a token, as in kube-apiserver.
 #[derive(Serialize, Deserialize)]
 struct Form<'a> {
     v: &'a str,
-    /// A version, or -1 for any.
+    /// A version, or -1 for the newest.
     rv: i64,
     start: String,
 }
@@ -30,7 +30,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&form).expect("a token is strings and a number"))
     }
 
-    /// Reads a token; nothing if it is none of ours.
+    /// Decodes a token; `None` if this server did not create it.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         let json = URL_SAFE_NO_PAD.decode(text).ok()?;
         let form: Form<'_> = serde_json::from_slice(&json).ok()?;
@@ -53,7 +53,7 @@ mod tests {
         }
 
         #[test]
-        fn other_text_is_no_token(text in "\\PC{0,40}") {
+        fn other_text_is_not_a_valid_token(text in "\\PC{0,40}") {
             prop_assert_eq!(Token::decode(&text), None);
         }
     }

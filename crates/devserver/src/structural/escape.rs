@@ -1,6 +1,6 @@
-//! The names of properties as expressions spell them.
+//! The escaped names of properties in CEL expressions.
 
-/// Words of the language, which cannot be the name of a field.
+/// The reserved identifiers of CEL, which cannot be field names.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -24,11 +24,11 @@ const RESERVED: [&str; 21] = [
     "void",
     "while",
 ];
-/// Characters that names in expressions cannot have, and what stands for them.
+/// The characters that cannot be in CEL identifiers, and their escape sequences.
 const SEQUENCES: [(&str, &str); 4] =
     [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
 
-/// Returns how expressions spell the name of a property; `None` if they cannot.
+/// Returns the identifier of a property in expressions; `None` if it cannot be escaped.
 pub(crate) fn escaped(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
@@ -38,11 +38,11 @@ pub(crate) fn escaped(name: &str) -> Option<String> {
     if first.is_ascii_digit() || !name.chars().all(is_plain) {
         return None;
     }
-    // Underscores come first: the other sequences begin and end with them.
+    // Underscores are replaced first, because the other sequences contain them.
     Some(SEQUENCES.iter().fold(name.to_owned(), |name, (plain, escaped)| name.replace(plain, escaped)))
 }
 
-/// Returns the name of the property that expressions spell like this.
+/// Returns the name of the property with this identifier.
 pub(crate) fn unescaped(name: &str) -> String {
     let inner = name.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
     if let Some(word) = inner.filter(|word| RESERVED.contains(word)) {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_spelled_as_kubernetes_documents() {
+    fn names_are_escaped_as_documented_by_kubernetes() {
         let table = [
             ("a", "a"),
             ("x-prop", "x__dash__prop"),

@@ -1,4 +1,5 @@
-//! The expressions of `x-kubernetes-validations`: the functions that they may call, and what they cost.
+//! Compiles and evaluates the CEL expressions of `x-kubernetes-validations`, with the functions of Kubernetes
+//! and limits of cost.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::common::types::{DYN_TYPE, LIST_TYPE, STRING_TYPE};
@@ -8,21 +9,22 @@ use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-/// How long an expression may be, in bytes.
-const LONGEST: usize = 16 << 10;
-/// How deeply an expression may be nested.
-const DEEPEST: usize = 200;
-/// How many steps one evaluation may take, as in kube-apiserver.
-const MOST_STEPS: u64 = 10_000_000;
-/// The stack of the thread that parses, which is deep for expressions that are rejected afterwards.
+/// The maximum length of an expression in bytes.
+const MAX_LENGTH: usize = 16 << 10;
+/// The maximum nesting depth of an expression.
+const MAX_DEPTH: usize = 200;
+/// The maximum number of steps of an evaluation, as in kube-apiserver.
+const MAX_STEPS: u64 = 10_000_000;
+/// The stack size of the thread that parses, which must suffice for expressions that are rejected as too deep
+/// afterwards.
 const PARSER_STACK: usize = 256 << 20;
 
 /// A compiled expression.
 pub(crate) struct Expression {
     program: Program,
-    /// Whether it refers to the state before an update.
+    /// True if it refers to the state before an update.
     pub(crate) uses_old_self: bool,
-    /// Whether it can turn a text into a list as long as the text.
+    /// True if it can split a text into a list as long as the text.
     splits: bool,
 }
 
@@ -34,7 +36,8 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// The functions and operators that expressions may use. A call of any other is an error when a definition is written.
+/// The functions and operators that expressions can use. A call of any other is an error when a definition is
+/// written.
 const FUNCTIONS: &[&str] = &[
     "!_",
     "-_",
@@ -118,7 +121,7 @@ const FUNCTIONS: &[&str] = &[
     "optMap",
     "optFlatMap",
 ];
-/// Names that are not variables: types, and the namespace of optional values.
+/// The identifiers that are not variables: types, and the namespace of optional values.
 const NAMES: &[&str] = &[
     "bool",
     "bytes",
@@ -134,7 +137,7 @@ const NAMES: &[&str] = &[
     "uint",
 ];
 
-/// Functions of Kubernetes that this server does not have.
+/// The functions of Kubernetes that this server does not implement.
 const NOT_SUPPORTED: &[&str] = &[
     "authorizer",
     "cidr",
@@ -156,10 +159,11 @@ impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// If it is not an expression, is too long or too deep, or refers to a name or a function that is not known.
+    /// Returns the reason if the text is not an expression, is too long or too deep, or refers to an unknown
+    /// name or function.
     pub(crate) fn compile(source: &str) -> Result<Self, String> {
-        if source.len() > LONGEST {
-            return Err(format!("compilation failed: the expression has more than {LONGEST} bytes"));
+        if source.len() > MAX_LENGTH {
+            return Err(format!("compilation failed: the expression has more than {MAX_LENGTH} bytes"));
         }
         let on_deep_stack = std::thread::Builder::new().stack_size(PARSER_STACK);
         std::thread::scope(|scope| {
@@ -175,8 +179,8 @@ impl Expression {
         let program = ENVIRONMENT.compile(source).map_err(|error| format!("compilation failed: {error}"))?;
         let mut facts = Facts::default();
         facts.visit(program.expression(), 1);
-        if facts.depth > DEEPEST {
-            return Err(format!("compilation failed: the expression is more than {DEEPEST} levels deep"));
+        if facts.depth > MAX_DEPTH {
+            return Err(format!("compilation failed: the expression is more than {MAX_DEPTH} levels deep"));
         }
         if let Some(name) = facts.unknown.first() {
             let is_known_elsewhere =
@@ -189,7 +193,7 @@ impl Expression {
         Ok(Self { uses_old_self: facts.uses_old_self, splits: facts.splits, program })
     }
 
-    /// Returns the parsed expression.
+    /// Returns the syntax tree.
     pub(crate) fn syntax(&self) -> &IdedExpr {
         self.program.expression()
     }
@@ -197,13 +201,13 @@ impl Expression {
     /// Evaluates the expression.
     ///
     /// # Errors
-    /// If it fails, or would take too many steps with values of this size.
+    /// Returns an error if the evaluation fails, or would take too many steps with values of this size.
     pub(crate) fn evaluate(&self, variables: &Variables) -> Result<CelValue, EvaluationError> {
         let mut size = variables.largest_list;
         if self.splits {
             size = size.max(variables.longest_text);
         }
-        if steps(self.program.expression(), size.max(16)) > MOST_STEPS {
+        if steps(self.program.expression(), size.max(16)) > MAX_STEPS {
             return Err(EvaluationError::TooExpensive);
         }
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
@@ -215,14 +219,14 @@ impl Expression {
     }
 }
 
-/// Why an evaluation has no result.
+/// The reason why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
     TooExpensive,
     Failed(String),
 }
 
-/// The values that expressions refer to.
+/// The values of the variables.
 pub(crate) struct Variables {
     pub(crate) value: CelValue,
     pub(crate) old: Option<CelValue>,
@@ -232,7 +236,7 @@ pub(crate) struct Variables {
     pub(crate) longest_text: u64,
 }
 
-/// Returns an error in the words of kube-apiserver.
+/// Returns an error message in the format of kube-apiserver.
 fn message(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
@@ -243,7 +247,7 @@ fn message(error: &ExecutionError) -> String {
     }
 }
 
-/// Returns an upper bound of the steps of an expression if no list has more entries than `size`.
+/// Returns an upper bound for the steps of an expression if no list has more entries than `size`.
 fn steps(expression: &IdedExpr, size: u64) -> u64 {
     let all = |expressions: &mut dyn Iterator<Item = &IdedExpr>| {
         expressions.fold(1_u64, |sum, one| sum.saturating_add(steps(one, size)))
@@ -279,7 +283,7 @@ pub(crate) fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// What is known about an expression before it is evaluated.
+/// The properties of an expression that are determined before its evaluation.
 #[derive(Default)]
 struct Facts {
     depth: usize,
@@ -434,7 +438,7 @@ fn sum(items: &[CelValue]) -> Result<CelValue, ExecutionError> {
     Ok(total)
 }
 
-/// Returns the item before or behind which no other is.
+/// Returns the smallest or the largest item, by `order`.
 fn extreme(items: Vec<CelValue>, order: std::cmp::Ordering) -> Result<CelValue, ExecutionError> {
     let first_of =
         |best: CelValue, item: CelValue| if item.partial_cmp(&best) == Some(order) { item } else { best };

@@ -1,9 +1,9 @@
-//! Removes the fields of a custom resource that its schema does not have.
+//! Removes the fields of a custom resource that its schema does not define.
 
 use crate::structural::schema::{Additional, Structural};
 use serde_json::Value;
 
-/// The fields of every object, whatever its schema says.
+/// The fields that every object has, independent of its schema.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes unknown fields of an object, and returns their paths in alphabetical order.
@@ -46,7 +46,7 @@ impl Pruner {
                     }
                     let preserves = schema.is_some_and(|schema| schema.preserves_unknown);
                     let field = schema.and_then(|schema| schema.field(&name));
-                    // What is kept without a schema of its own is not looked into.
+                    // A preserved field without a schema is not pruned.
                     if field.is_none() && preserves {
                         continue;
                     }
@@ -79,7 +79,7 @@ impl Pruner {
     }
 }
 
-/// Returns whether a field is known, or unknown fields are kept.
+/// Returns true if a field is known, or unknown fields are preserved.
 fn keeps(schema: Option<&Structural>, name: &str) -> bool {
     schema.is_some_and(|schema| {
         schema.preserves_unknown

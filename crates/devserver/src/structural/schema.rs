@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 /// The schema of one value of a custom resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Structural {
-    /// The names of the allowed JSON types; empty if all are.
+    /// The names of the allowed JSON types; empty if all types are allowed.
     pub(crate) types: Vec<String>,
-    /// The name of the format, if it is one that is checked.
+    /// The format, if it is validated.
     pub(crate) format: Option<Format>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,
@@ -32,13 +32,13 @@ pub(crate) struct Structural {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// The fields of an object beside its properties.
+/// The schema of the fields that are not among the properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Additional {
-    /// The schema says nothing about them.
+    /// The schema does not specify them.
     #[default]
     Unspecified,
-    /// They may be anything.
+    /// They can have any value.
     Any,
     /// They are forbidden.
     Forbidden,
@@ -80,7 +80,7 @@ pub(crate) struct Bound {
     pub(crate) is_exclusive: bool,
 }
 
-/// A regular expression that a text has to match somewhere.
+/// A regular expression that must match a part of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern(pub(crate) Regex);
 
@@ -91,7 +91,8 @@ impl PartialEq for Pattern {
 }
 
 impl Structural {
-    /// Reads a schema. What breaks the rules for schemas is ignored; [`schema_errors`](crate::structural::schema_errors) reports it.
+    /// Reads a schema. Invalid parts are ignored; [`schema_errors`](crate::structural::schema_errors) reports
+    /// them.
     pub(crate) fn new(openapi: &Value) -> Self {
         let is_int_or_string = is_true(openapi, "x-kubernetes-int-or-string");
         let types = match openapi["type"].as_str().filter(|name| !name.is_empty()) {
@@ -141,7 +142,7 @@ impl Structural {
         })
     }
 
-    /// Returns whether values may have a type.
+    /// Returns true if values can have a type.
     pub(crate) fn allows_type(&self, name: &str) -> bool {
         self.types.iter().any(|known| known == name)
     }

@@ -4,11 +4,11 @@ use crate::invalid::{FieldError, go_float};
 use crate::structural::schema::{Additional, Bound, ListType, Structural};
 use serde_json::Value;
 
-/// The field of errors that concern no single field.
+/// The field in errors that do not concern a single field.
 const NO_FIELD: &str = "<nil>";
 
-/// Returns every rule that a value breaks. `prefix` is the path of the value in its object, which messages do not repeat. Errors of a
-/// value that is the same in `old` are omitted.
+/// Returns an error for every rule that a value violates. `prefix` is the path of the value in its object,
+/// which messages do not repeat. Errors of a value that equals the value in `old` are omitted.
 pub(crate) fn validate(
     schema: &Structural,
     old: Option<&Value>,
@@ -19,18 +19,19 @@ pub(crate) fn validate(
     validator.value(schema, Correlated { old, new: value }, "").errors
 }
 
-/// A value, and the value that it replaces; `None` if there is none or it is not known which it is.
+/// A value, and the value that it replaces; `None` if there is none, or if it cannot be determined.
 #[derive(Clone, Copy)]
 struct Correlated<'v> {
     old: Option<&'v Value>,
     new: &'v Value,
 }
 
-/// The errors of a value.
+/// The result of validating a value.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<FieldError>,
-    /// How many checks succeeded: among alternatives that fail, the one with the most is reported.
+    /// The number of checks that succeeded. If all alternatives fail, the errors of the one with the largest
+    /// number are reported.
     matches: usize,
 }
 
@@ -97,7 +98,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Returns the field of errors that name the value in their message.
+    /// Returns the field of errors whose message contains the value.
     fn whole(&self) -> &str {
         if self.prefix.is_empty() { NO_FIELD } else { self.prefix }
     }
@@ -224,7 +225,7 @@ impl Validator<'_> {
         outcome.check(too_many.map(|most| FieldError::too_many(&self.field(path), fields.len(), most)));
         for (name, new) in fields {
             let old = value.old.and_then(|old| old.get(name));
-            // The types of an object are never what was there before.
+            // `apiVersion` and `kind` of an object are always validated.
             let old = old.filter(|_| !(path.is_empty() && matches!(name.as_str(), "apiVersion" | "kind")));
             let value = Correlated { old, new };
             if let Some(schema) = schema.properties.get(name) {
@@ -289,13 +290,13 @@ impl Validator<'_> {
     }
 }
 
-/// Returns the position of the first of the outcomes in which most checks succeeded.
+/// Returns the index of the first outcome with the largest number of successful checks.
 fn best(outcomes: &[Outcome]) -> usize {
     let most = outcomes.iter().map(|one| one.matches).max();
     outcomes.iter().position(|one| Some(one.matches) == most).unwrap_or(0)
 }
 
-/// Returns the item of an old list that a new item replaces: known only in lists with keys.
+/// Returns the item of an old list that a new item replaces; it is known only in lists with keys.
 pub(crate) fn correlated_item<'v>(schema: &Structural, old: &'v Value, item: &Value) -> Option<&'v Value> {
     let ListType::Map(keys) = &schema.list_type else { return None };
     let is_same = |other: &&Value| keys.iter().all(|key| other.get(key) == item.get(key));
@@ -308,7 +309,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 fn is_multiple(value: &Value, factor: f64) -> bool {
     match value.as_i64() {
-        // kube-apiserver computes with whole numbers here.
+        // kube-apiserver uses integer arithmetic here.
         Some(value) if factor.fract() == 0.0 && factor >= 1.0 => value % (factor as i64) == 0,
         _ => {
             let value = value.as_f64().unwrap_or_default();

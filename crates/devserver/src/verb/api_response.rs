@@ -44,13 +44,13 @@ pub(crate) enum Body {
     Whole(Bytes),
     /// A large body in chunks.
     Parts(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
-    /// A stream of events. An error breaks the connection.
+    /// A stream of events. An error closes the connection without a complete response.
     Stream(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
 }
 
-/// The stream was cut.
+/// Reports that a fault has cut the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server broke off the answer")]
+#[error("the response was cut")]
 pub(crate) struct Broken;
 
 impl ApiResponse {

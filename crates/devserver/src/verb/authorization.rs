@@ -1,4 +1,4 @@
-//! Decides what a user may do, from the roles and bindings that are stored.
+//! Decides whether a user is allowed to make a request, by the stored roles and bindings.
 
 use crate::object::{label_selector_matches, metadata};
 use crate::rbac::{
@@ -15,24 +15,24 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Whether a user may do something, and why.
+/// The result of an authorization check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) is_allowed: bool,
-    /// Which binding allows it, or which roles could not be read; may be empty.
+    /// The binding that allows the request, or the roles that could not be read; may be empty.
     pub(crate) reason: String,
 }
 
 /// The rules that bindings give to a user.
 #[derive(Debug, Default)]
 pub(crate) struct Granted {
-    /// The rules, each with the binding that it comes from.
+    /// The rules, each with its binding.
     pub(crate) rules: Vec<SourcedRule>,
-    /// The roles that bindings refer to and that do not exist.
+    /// The errors for roles that do not exist.
     pub(crate) errors: Vec<String>,
 }
 
-/// A rule and the binding that it comes from.
+/// A rule, and the binding that grants it.
 #[derive(Debug)]
 pub(crate) struct SourcedRule {
     pub(crate) rule: PolicyRule,
@@ -41,7 +41,7 @@ pub(crate) struct SourcedRule {
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Decides whether a user may do something.
+/// Decides whether a user is allowed to make a request with these attributes.
 pub(crate) fn authorize(cluster: &Cluster, user: &User, attributes: &Attributes) -> Decision {
     if user.is_master() {
         return Decision { is_allowed: true, reason: String::new() };
@@ -56,19 +56,20 @@ pub(crate) fn authorize(cluster: &Cluster, user: &User, attributes: &Attributes)
     }
 }
 
-/// Refuses a request that the user may not make.
+/// Returns an error if a user is not allowed to make a request.
 ///
 /// # Errors
-/// 403 with the message of kube-apiserver.
+/// Returns 403 with the message of kube-apiserver.
 pub(crate) fn check(cluster: &Cluster, user: &User, attributes: &Attributes) -> Result<(), ErrorResponse> {
     let Decision { is_allowed, reason } = authorize(cluster, user, attributes);
     if is_allowed { Ok(()) } else { Err(ErrorResponse::not_authorized(user, attributes, &reason)) }
 }
 
-/// Refuses to create the object that the path names, by an update or an apply, for a user who may not create.
+/// Returns an error if an update or an apply creates the object in the path, and the user is not allowed to
+/// create it.
 ///
 /// # Errors
-/// 403 with the message of kube-apiserver.
+/// Returns 403 with the message of kube-apiserver.
 pub(crate) fn check_create(cluster: &Cluster, request: &Request) -> Result<(), ErrorResponse> {
     if request.user.is_master() {
         return Ok(());
@@ -84,7 +85,7 @@ pub(crate) fn check_create(cluster: &Cluster, request: &Request) -> Result<(), E
     check(cluster, &request.user, &Attributes::Resource(attributes))
 }
 
-/// Returns the rules of a user in a namespace; without one, those that apply to the whole cluster.
+/// Returns the rules of a user in a namespace; cluster-wide if the namespace is empty.
 pub(crate) fn granted(cluster: &Cluster, user: &User, namespace: &str) -> Granted {
     let mut granted = Granted::default();
     for default in DEFAULT_BINDINGS.iter().filter(|one| user.is_in(one.group)) {
@@ -109,7 +110,7 @@ pub(crate) fn granted(cluster: &Cluster, user: &User, namespace: &str) -> Grante
 /// Returns the rules of the role that a binding refers to.
 ///
 /// # Errors
-/// A text if the role does not exist, or the binding is invalid.
+/// Returns a message if the role does not exist or the binding is invalid.
 pub(crate) fn role_rules(cluster: &Cluster, binding: &Value) -> Result<Vec<PolicyRule>, String> {
     let read = Binding::deserialize(binding).map_err(|error| error.to_string())?;
     rules_of(cluster, &read.role_ref, metadata::namespace(binding))
@@ -157,7 +158,7 @@ impl Granted {
     }
 }
 
-/// A RoleBinding or ClusterRoleBinding, as far as it matters here.
+/// The relevant fields of a RoleBinding or ClusterRoleBinding.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Binding {
@@ -191,7 +192,7 @@ struct RoleRef {
     name: String,
 }
 
-/// A Role or ClusterRole, as far as it matters here.
+/// The relevant fields of a Role or ClusterRole.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Role {
@@ -252,10 +253,10 @@ fn rules_of(cluster: &Cluster, role: &RoleRef, namespace: &str) -> Result<Vec<Po
     }
 }
 
-/// Returns the rules of a cluster role, which may consist of those of other roles.
+/// Returns the rules of a cluster role, which can aggregate those of other roles.
 fn aggregated(cluster: &Cluster, role: Role) -> Vec<PolicyRule> {
     let own = role.rules.unwrap_or_default();
-    // Beside a kube-controller-manager, it is that which writes the rules of the others into the role.
+    // A real kube-controller-manager writes the aggregated rules into the role.
     let (Some(aggregation), Controllers::BuiltIn) = (role.aggregation_rule, cluster.controllers) else {
         return own;
     };
@@ -268,7 +269,7 @@ fn aggregated(cluster: &Cluster, role: Role) -> Vec<PolicyRule> {
     all.into_iter().filter(selects).flat_map(|one| one.rules.unwrap_or_default()).collect()
 }
 
-/// Adds the rules of stored roles that are labeled to be a part of a default role.
+/// Adds the rules of stored roles that are aggregated into a default role.
 fn with_additions(cluster: &Cluster, name: &str, mut rules: Vec<PolicyRule>) -> Vec<PolicyRule> {
     if matches!(name, "admin" | "edit" | "view") {
         let all: Vec<Role> = read_all(cluster, "clusterroles", None);
@@ -286,7 +287,7 @@ fn with_additions(cluster: &Cluster, name: &str, mut rules: Vec<PolicyRule>) -> 
     rules
 }
 
-/// Reads all objects of a resource of RBAC; those that cannot be read are skipped.
+/// Reads all objects of a resource of RBAC; invalid objects are skipped.
 fn read_all<T: serde::de::DeserializeOwned>(
     cluster: &Cluster,
     plural: &str,

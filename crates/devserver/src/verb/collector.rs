@@ -1,7 +1,7 @@
-//! The garbage collector: what becomes of objects when one that owns them is deleted.
+//! The garbage collector, which deletes or orphans the dependents of a deleted object.
 //!
-//! It works as part of the request that deletes the owner, so that a client that deletes an object finds what it owns
-//! deleted, too. In a cluster, kube-controller-manager does this some time later.
+//! It runs within the request that deletes the owner, so that the dependents are deleted when the client
+//! receives the response. In a cluster, kube-controller-manager deletes them later.
 
 use crate::object::{
     deletion::{self, Decision, FOREGROUND, ORPHAN, Policy, Preconditions, Terms},
@@ -14,7 +14,7 @@ use crate::verb::cluster::{Cluster, Controllers, encode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// An object that names an owner.
+/// An object with owner references.
 struct Dependent {
     resource: Arc<Resource>,
     record: Record,
@@ -27,7 +27,7 @@ pub(crate) struct Removed {
     pub(crate) object: Value,
 }
 
-/// Deletes what is owned.
+/// Deletes the dependents of deleted objects.
 #[derive(Debug)]
 pub(crate) struct Collector<'c> {
     cluster: &'c Cluster,
@@ -39,12 +39,12 @@ impl<'c> Collector<'c> {
         Self { cluster, removed: Vec::new() }
     }
 
-    /// Returns what was removed.
+    /// Returns the removed objects.
     pub(crate) fn into_removed(self) -> Vec<Removed> {
         self.removed
     }
 
-    /// Continues the deletion of an object that waits for the garbage collector, if it does.
+    /// Continues the deletion of an object that waits for the garbage collector.
     pub(crate) fn continue_deletion(&mut self, resource: &Arc<Resource>, key: &str) {
         if self.cluster.controllers == Controllers::None {
             return;
@@ -72,7 +72,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Deletes what an object owned that is gone, and continues the deletion of owners that waited for it.
+    /// Deletes the dependents of a removed object, and continues the deletion of owners that waited for it.
     pub(crate) fn after_removing(&mut self, object: &Value) {
         if self.cluster.controllers == Controllers::None {
             return;
@@ -88,7 +88,8 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Deletes an object one of whose owners goes, unless another one stays: then it only loses the reference.
+    /// Deletes a dependent of a removed object. If it has another owner that is not being deleted, only the
+    /// owner reference is removed.
     fn delete_dependent(&mut self, dependent: &Dependent, gone: &str) {
         let (resource, key) = (&dependent.resource, dependent.record.key().as_str());
         let Some((_, object)) = self.cluster.read(resource, key) else { return };
@@ -106,10 +107,10 @@ impl<'c> Collector<'c> {
         self.edit(resource, key, |object| remove_references(object, &gone));
     }
 
-    /// Deletes an object, or marks it if it waits for finalizers.
+    /// Deletes an object, or marks it as being deleted if it has finalizers.
     pub(crate) fn remove(&mut self, resource: &Arc<Resource>, key: &str, policy: Policy) {
         let place = Place::new(resource.storage());
-        // If the object changes in the meantime, it is processed again.
+        // If the object changes in the meantime, the deletion is decided again.
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let terms = Terms::at_once(&object, policy);
             let write = match deletion::decide(&object, &Preconditions::default(), &terms, &now()) {
@@ -122,14 +123,14 @@ impl<'c> Collector<'c> {
             let is_removal = matches!(write, Write::Remove(_));
             if self.cluster.store.write(&place, key, write).is_ok() {
                 return match is_removal {
-                    true => self.note(resource, object),
+                    true => self.object_removed(resource, object),
                     false => self.continue_deletion(resource, key),
                 };
             }
         }
     }
 
-    /// Changes an object, and removes it if nothing holds it any more.
+    /// Changes an object, and removes it if no finalizer is left.
     fn edit(&mut self, resource: &Arc<Resource>, key: &str, change: impl Fn(&mut Value)) {
         let place = Place::new(resource.storage());
         while let Some((record, object)) = self.cluster.read(resource, key) {
@@ -142,15 +143,15 @@ impl<'c> Collector<'c> {
             };
             if self.cluster.store.write(&place, key, write).is_ok() {
                 if is_finished {
-                    self.note(resource, object);
+                    self.object_removed(resource, object);
                 }
                 return;
             }
         }
     }
 
-    /// Does what follows from a removal.
-    fn note(&mut self, resource: &Arc<Resource>, object: Value) {
+    /// Records a removal and processes its effects.
+    fn object_removed(&mut self, resource: &Arc<Resource>, object: Value) {
         self.after_removing(&object);
         self.removed.push(Removed { resource: Arc::clone(resource), object });
     }
@@ -180,12 +181,12 @@ fn dependents(cluster: &Cluster, uid: &str) -> Vec<Dependent> {
     found
 }
 
-/// Returns whether there is an object that keeps its owner from going.
+/// Returns true if a dependent blocks the deletion of its owner.
 fn has_blocking(cluster: &Cluster, owner: &str) -> bool {
     dependents(cluster, owner).iter().any(|one| blocks(cluster, one, owner))
 }
 
-/// Returns whether an object keeps an owner from going as long as it is there.
+/// Returns true if an object blocks the deletion of its owner until it is removed.
 fn blocks(cluster: &Cluster, dependent: &Dependent, owner: &str) -> bool {
     let found = cluster.read(&dependent.resource, dependent.record.key().as_str());
     found.is_some_and(|(_, object)| {
@@ -204,7 +205,7 @@ fn remove_references(object: &mut Value, owners: &[&str]) {
     }
 }
 
-/// Returns whether an owner is there and stays.
+/// Returns true if an owner exists and is not waiting for the deletion of its dependents.
 fn exists(cluster: &Cluster, owner: &Value, namespace: &str) -> bool {
     let Some(found) = find(cluster, owner, namespace) else { return false };
     cluster.read(&found.resource, &found.key).is_some_and(|(_, object)| {
@@ -214,13 +215,13 @@ fn exists(cluster: &Cluster, owner: &Value, namespace: &str) -> bool {
     })
 }
 
-/// Where an owner is stored.
+/// The location of an owner.
 struct Owner {
     resource: Arc<Resource>,
     key: String,
 }
 
-/// Returns where an owner is stored, if its kind is served.
+/// Returns the location of an owner; `None` if its kind is not served.
 fn find(cluster: &Cluster, owner: &Value, namespace: &str) -> Option<Owner> {
     let (kind, name) = (owner["kind"].as_str()?, owner["name"].as_str()?);
     let group = owner["apiVersion"].as_str()?.rsplit_once('/').map_or("", |(group, _)| group);

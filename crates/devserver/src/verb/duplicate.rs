@@ -1,18 +1,18 @@
-//! Finds the fields that occur twice in JSON.
+//! Finds duplicate fields in JSON.
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::{cell::RefCell, collections::HashSet, fmt};
 
-/// Returns the paths of the fields that occur more than once; none if the text is not JSON.
+/// Returns the paths of duplicate fields; empty if the text is not JSON.
 pub(crate) fn duplicate_fields(json: &[u8]) -> Vec<String> {
     let found = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    // Text that is not JSON is an error of its own.
+    // Invalid JSON is reported by another check.
     let _ = Scan { path: String::new(), found: &found }.deserialize(&mut deserializer);
     found.into_inner()
 }
 
-/// Reads a value at a path.
+/// Reads a value and records duplicate fields below its path.
 struct Scan<'f> {
     path: String,
     found: &'f RefCell<Vec<String>>,

@@ -40,7 +40,7 @@ impl ErrorResponse {
         Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
     }
 
-    /// The server shows a recorded past.
+    /// Creates the error for a write to a server that shows a recorded history.
     pub(crate) fn read_only() -> Self {
         let message = "this server shows a recorded past, which cannot be changed";
         Self::new(405, reason::METHOD_NOT_ALLOWED, message)
@@ -88,7 +88,7 @@ impl ErrorResponse {
     /// Creates the error for a request that RBAC does not allow.
     pub(crate) fn not_authorized(user: &User, attributes: &Attributes, cause: &str) -> Self {
         let sentence = format!("User {:?} cannot {attributes}", user.name());
-        // kube-apiserver escapes what could be taken for HTML.
+        // kube-apiserver escapes characters that are special in HTML.
         let mut why = sentence.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         if !cause.is_empty() {
             why = format!("{why}: {cause}");
@@ -124,7 +124,7 @@ impl ErrorResponse {
         Self::bad_request(message)
     }
 
-    /// Creates an error that kube-apiserver reports with a code and without a reason.
+    /// Creates an error that kube-apiserver returns without a reason.
     pub(crate) fn unexplained(message: &str) -> Self {
         Self::new(500, "", message)
     }
@@ -159,7 +159,8 @@ impl ErrorResponse {
         Self::new(410, reason::EXPIRED, message)
     }
 
-    /// Creates the error for an expired page; with `fresh`, the list can continue at the current version.
+    /// Creates the error for an expired page; with the token `fresh`, the list continues at the current
+    /// version.
     pub(crate) fn expired_continue(fresh: String) -> Self {
         let mut refusal = Self::expired(EXPIRED_CONTINUE);
         let metadata = refusal.0.metadata.get_or_insert_default();
@@ -188,7 +189,7 @@ impl ErrorResponse {
         Self::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
-    /// Creates the response of a fault.
+    /// Creates the response of an injected fault.
     pub(crate) fn scripted(code: u16, retry_after: Option<Duration>) -> Self {
         let (reason, message) = match code {
             401 => (reason::UNAUTHORIZED, "Unauthorized"),

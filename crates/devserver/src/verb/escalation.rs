@@ -1,4 +1,4 @@
-//! Refuses roles and bindings that grant more than their author has.
+//! Refuses roles and bindings that grant permissions that their author lacks.
 
 use crate::object::metadata;
 use crate::rbac::{Attributes, PolicyRule, ResourceAttributes, uncovered};
@@ -13,10 +13,11 @@ use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Checks a role or binding that a user writes.
+/// Checks a role or binding that a user creates or changes.
 ///
 /// # Errors
-/// 403 if it grants rules that the user does not have, unless the user may `escalate` roles or `bind` this one.
+/// Returns 403 if it grants rules that the user does not have, unless the user is allowed to `escalate` roles
+/// or to `bind` this role.
 pub(crate) fn check(cluster: &Cluster, request: &Request, object: &Value) -> Result<(), ErrorResponse> {
     let user = &request.user;
     let resource = &request.resource;

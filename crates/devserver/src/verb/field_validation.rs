@@ -1,23 +1,23 @@
-//! Reports unknown and duplicate fields, as the parameter `fieldValidation` asks.
+//! Reports unknown and duplicate fields according to the parameter `fieldValidation`.
 
 use crate::invalid::FieldError;
 use crate::object::unknown_fields;
 use crate::verb::{duplicate::duplicate_fields, error_response::ErrorResponse, request::Request};
 use serde_json::Value;
 
-/// What happens to fields that an object cannot have.
+/// The treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FieldValidation {
-    /// They are dropped.
+    /// The fields are dropped.
     Ignore,
-    /// They are dropped, and the response has a warning for each.
+    /// The fields are dropped, and the response has a warning for each.
     Warn,
     /// The request is refused.
     Strict,
 }
 
 impl FieldValidation {
-    /// Reads the parameter of a request with options of this kind.
+    /// Reads the parameter of a request; `options` is the kind of its options.
     fn of(request: &Request, options: &str) -> Result<Self, ErrorResponse> {
         match request.parameter("fieldValidation").unwrap_or_default().as_str() {
             "" | "Warn" => Ok(Self::Warn),
@@ -34,10 +34,11 @@ impl FieldValidation {
     }
 }
 
-/// Adds a warning to the response for each field that is unknown or occurs twice.
+/// Adds a warning to the response for each unknown or duplicate field.
 ///
 /// # Errors
-/// The reason, if the client wants the request to be refused; the inner error is a value of the parameter that is not known.
+/// The outer error is an invalid value of the parameter; the inner error is the message for a strict request
+/// with unknown or duplicate fields.
 pub(crate) fn check(
     request: &Request,
     object: &Value,
@@ -46,7 +47,7 @@ pub(crate) fn check(
     let validation = FieldValidation::of(request, options)?;
     let duplicates = match request.content_type.as_str() {
         _ if validation == FieldValidation::Ignore => return Ok(Ok(())),
-        // Protobuf has no names of fields.
+        // Protobuf contains no field names.
         "application/vnd.kubernetes.protobuf" => return Ok(Ok(())),
         ""
         | "application/json"

@@ -1,4 +1,4 @@
-//! The representation of objects: complete, metadata only, or rows of a table.
+//! The representations of objects: complete, metadata only, or as rows of a table.
 
 use crate::format::{Include, TableOptions, table};
 use crate::object::convert;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The requested representation of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Form {
-    /// As they are.
+    /// Complete objects.
     #[default]
     Whole,
     /// `as=PartialObjectMetadata`.
@@ -30,21 +30,21 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// Writes objects of one resource in one form.
+/// Encodes objects of a resource in one representation.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     resource: Arc<Resource>,
     form: Form,
     include: Include,
     head: String,
-    /// The time to which ages are counted; `None` for now.
+    /// The time to which ages are relative; `None` for the current time.
     past: Option<Timestamp>,
 }
 
 const META: &str = "meta.k8s.io/v1";
 
 impl Shape {
-    /// The shape of single objects; `include` is the parameter `includeObject`, which tables heed.
+    /// Creates the encoder of single objects; `include` is the parameter `includeObject` of tables.
     pub(crate) fn new(resource: &Arc<Resource>, form: Form, include: Option<&str>) -> Self {
         let head = match form {
             Form::Whole | Form::Table => head(&resource.api_version(), &resource.kind),
@@ -58,12 +58,12 @@ impl Shape {
         Self { resource: Arc::clone(resource), form, include, head, past: None }
     }
 
-    /// Counts ages to a time of the past.
+    /// Sets the time to which ages are relative.
     pub(crate) fn at(self, past: Option<Timestamp>) -> Self {
         Self { past, ..self }
     }
 
-    /// The shape of objects in a list; the API server leaves the types of built-in objects out there.
+    /// Returns the encoder of list items, which omits the types of built-in objects, as kube-apiserver does.
     pub(crate) fn items(self) -> Self {
         match (self.form, self.resource.is_custom()) {
             (Form::Whole, false) => Self { head: "{".to_owned(), ..self },
@@ -75,7 +75,7 @@ impl Shape {
         self.form
     }
 
-    /// What a list of such objects is.
+    /// Returns the `apiVersion` and `kind` of a list.
     pub(crate) fn list_types(&self) -> TypeMeta {
         match self.form {
             Form::Whole => types(&self.resource.api_version(), &self.resource.list_kind),
@@ -84,7 +84,7 @@ impl Shape {
         }
     }
 
-    /// What such an object is.
+    /// Returns the `apiVersion` and `kind` of an object.
     pub(crate) fn types(&self) -> TypeMeta {
         match self.form {
             Form::Whole => types(&self.resource.api_version(), &self.resource.kind),
@@ -108,7 +108,7 @@ impl Shape {
         }
     }
 
-    /// The objects as rows.
+    /// Returns the objects as a table.
     pub(crate) fn table(&self, records: &[Record]) -> Value {
         let objects: Vec<_> = records.iter().map(|record| record.to_value(&self.head)).collect();
         let options = TableOptions { now: self.past.unwrap_or_else(clock), include: self.include };

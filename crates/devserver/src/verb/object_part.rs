@@ -12,7 +12,7 @@ pub(crate) enum ObjectPart {
     Status,
     /// The scale.
     Scale,
-    /// The node of a pod.
+    /// The binding of a pod to a node.
     Binding,
     /// The finalizers of a namespace.
     Finalize,
@@ -30,7 +30,7 @@ impl ObjectPart {
         }
     }
 
-    /// Returns the fields that are not written this way, whatever a request says about them.
+    /// Returns the fields that requests for this part cannot write.
     pub(crate) fn ignored(self, resource: &Resource) -> FieldSet {
         match self {
             Self::Whole if resource.has_status => FieldSet::of(&[&["status"]]),
@@ -50,7 +50,7 @@ impl ObjectPart {
     }
 }
 
-/// Returns whether writing the status leaves all metadata as they are.
+/// Returns true if a write to the status does not change the metadata.
 fn keeps_metadata(resource: &Resource) -> bool {
     resource.is_custom()
         || matches!(

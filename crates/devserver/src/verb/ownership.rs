@@ -1,4 +1,4 @@
-//! Who owns the fields of an object that a request writes.
+//! Tracks the owners of the fields that a request writes.
 
 use crate::apply::{ApplyError, Conflict, Force, Tracker, Writer};
 use crate::object::{empty, metadata, types};
@@ -6,7 +6,7 @@ use crate::registry::Resource;
 use crate::verb::{clock::now, error_response::ErrorResponse, object_part::ObjectPart, request::Request};
 use serde_json::Value;
 
-/// The ownership of what one request writes.
+/// Tracks the owners of the fields that one request writes.
 #[derive(Debug)]
 pub(crate) struct Ownership<'r> {
     resource: &'r Resource,
@@ -18,10 +18,11 @@ pub(crate) struct Ownership<'r> {
 }
 
 impl<'r> Ownership<'r> {
-    /// Prepares the ownership for a request; its field manager, or the name of its program, owns what it writes.
+    /// Creates the tracker for a request. The owner is its field manager, or by default the program in the
+    /// user agent.
     ///
     /// # Errors
-    /// If the field manager has no valid name.
+    /// Returns an error if the name of the field manager is invalid.
     pub(crate) fn new(
         request: &'r Request,
         aspect: ObjectPart,
@@ -45,20 +46,21 @@ impl<'r> Ownership<'r> {
         }
     }
 
-    /// Records the owners in an object that a request creates.
+    /// Records the owners of the fields of a created object.
     pub(crate) fn create(&self, new: &mut Value) {
         self.tracker().update(&self.empty, new);
     }
 
-    /// Records the owners in the next state of an object.
+    /// Records the owners of the fields of an updated object.
     pub(crate) fn update(&self, live: &Value, new: &mut Value) {
         self.tracker().update(live, new);
     }
 
-    /// Returns the next state of an object to which a configuration is applied; `None` is one that is not there.
+    /// Applies a configuration to an object, and returns the new state; `live` is `None` if the object does
+    /// not exist.
     ///
     /// # Errors
-    /// If the configuration is invalid, or others own what it changes.
+    /// Returns an error if the configuration is invalid, or if other managers own fields that it changes.
     pub(crate) fn apply(
         &self,
         live: Option<&Value>,
@@ -80,17 +82,17 @@ fn refuse(error: &ApplyError) -> ErrorResponse {
     }
 }
 
-/// Removes the managed fields of an object and returns them.
+/// Removes the managed fields of an object, and returns them.
 pub(crate) fn take_managed_fields(object: &mut Value) -> Option<Value> {
     metadata::of(object).remove("managedFields")
 }
 
-/// Gives an object the managed fields that another state of it had.
+/// Sets the managed fields of an object to those of another state.
 pub(crate) fn put_managed_fields(object: &mut Value, fields: Option<&Value>) {
     metadata::keep("managedFields", fields, metadata::of(object));
 }
 
-/// Returns whether two objects have the same managed fields but for the times.
+/// Returns true if the managed fields of two objects differ only in their times.
 pub(crate) fn differ_in_times_only(old: &Value, new: &Value) -> bool {
     let entries = |object: &Value| {
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Objects, lists and events in protobuf.
+//! Encodes objects, lists and events as protobuf.
 
 use crate::registry::Resource;
 use crate::storage::{Part, Record};
@@ -8,18 +8,19 @@ use kube_core::Status;
 use kube_informer_wire::{EventType, ResourceVersion, Schema, join_protobuf_list, status_to_json};
 use serde_json::{Value, json};
 
-/// Writes objects of one resource in protobuf, whole or their metadata alone.
+/// Encodes objects of a resource, either completely or only their metadata.
 #[derive(Clone, Debug)]
 pub(crate) struct Protobuf {
-    /// What is written.
+    /// The schema of the response.
     schema: Schema,
     part: Part,
-    /// What is stored.
+    /// The schema of the stored objects.
     stored: Option<Schema>,
 }
 
 impl Protobuf {
-    /// The way to write a resource in this form, if there is one: custom resources have no protobuf, and no tables have.
+    /// Creates the encoder of a resource in this form; `None` for complete custom resources and for tables,
+    /// which have no protobuf encoding.
     pub(crate) fn new(resource: &Resource, form: Form) -> Option<Self> {
         let stored = Schema::of(&resource.api_version(), &resource.kind);
         match form {
@@ -31,12 +32,12 @@ impl Protobuf {
         }
     }
 
-    /// The body of an answer with one object.
+    /// Returns the body of a response with an object.
     pub(crate) fn object(&self, record: &Record) -> Bytes {
         self.schema.body(&self.message(record))
     }
 
-    /// The body of an answer with many.
+    /// Returns the body of a response with a list.
     pub(crate) fn list(&self, shape: &Shape, metadata: &Value, records: &[Record]) -> Option<Bytes> {
         let types = shape.list_types();
         let schema = Schema::of(&types.api_version, &types.kind)?;
@@ -46,17 +47,17 @@ impl Protobuf {
         Some(schema.body(&[list, items].concat()))
     }
 
-    /// An event about an object.
+    /// Returns an event for an object.
     pub(crate) fn event(&self, kind: EventType, record: &Record) -> Bytes {
         self.schema.frame(kind.as_str(), &self.message(record))
     }
 
-    /// A bookmark: nothing has changed up to `version`.
+    /// Returns a bookmark at `version`.
     pub(crate) fn bookmark(&self, version: &ResourceVersion) -> Bytes {
         self.mark(&json!({ "resourceVersion": version.to_string() }))
     }
 
-    /// The bookmark that ends what was there when a streaming list began.
+    /// Returns the bookmark that ends the initial events of a streaming list.
     pub(crate) fn initial_events_end(&self, version: &ResourceVersion) -> Bytes {
         let annotations = json!({ "k8s.io/initial-events-end": "true" });
         self.mark(&json!({ "resourceVersion": version.to_string(), "annotations": annotations }))
@@ -72,13 +73,13 @@ impl Protobuf {
     }
 }
 
-/// The event with which a watch fails.
+/// Returns the event for an error of a watch.
 pub(crate) fn error_event(status: &Status) -> Bytes {
     let (schema, message) = encoded(status);
     schema.frame(EventType::Error.as_str(), &message)
 }
 
-/// The body of a refusal.
+/// Returns the body of an error response.
 pub(crate) fn status(status: &Status) -> Bytes {
     let (schema, message) = encoded(status);
     schema.body(&message)

@@ -1,4 +1,4 @@
-//! What follows from a change: definitions are served, namespaces empty themselves.
+//! The side effects of changes: definitions are served, and the contents of deleted namespaces are removed.
 
 use crate::admission::configuration_errors;
 use crate::invalid::FieldError;
@@ -14,7 +14,7 @@ use crate::verb::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Checks and completes an object before it is stored: what a definition defines is served from here on.
+/// Checks and completes an object before it is stored. The kinds of a definition are served after this call.
 pub(crate) fn before_storing(
     cluster: &Cluster,
     resource: &Resource,
@@ -30,12 +30,12 @@ pub(crate) fn before_storing(
     Ok(())
 }
 
-/// Returns every rule that an object breaks which describes other objects.
+/// Returns the errors of an object that configures other objects.
 pub(crate) fn errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
     if is_definition(resource) { definition_errors(object) } else { configuration_errors(resource, object) }
 }
 
-/// Does what follows when an object is gone.
+/// Processes the effects of the removal of an object.
 pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Value) {
     if is_definition(resource) {
         let defined = defined_by(cluster, object);
@@ -43,7 +43,7 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
             registry.remove_crd(object);
             Ok(())
         });
-        debug_assert!(gone.is_ok(), "nothing fails in it");
+        debug_assert!(gone.is_ok(), "removing a definition cannot fail");
         if let Some(defined) = defined {
             cluster.store.end(&Place::new(defined.storage()));
         }
@@ -60,12 +60,14 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
     }
 }
 
-/// Whether its objects go only when all that they hold is gone: namespaces and definitions.
+/// Returns true if the deletion of its objects waits for the removal of other objects: for namespaces and
+/// definitions.
 pub(crate) fn holds_others(resource: &Resource) -> bool {
     resource.is("", "namespaces") || is_definition(resource)
 }
 
-/// Removes what such an object holds, and the object itself once nothing of it waits for a finalizer.
+/// Removes the contents of a namespace or the custom resources of a definition, and then the object itself if
+/// nothing is left.
 pub(crate) fn empty(cluster: &Cluster, resource: &Resource, object: &Value) {
     let name = metadata::name(object);
     if is_definition(resource) {
@@ -83,20 +85,20 @@ pub(crate) fn empty(cluster: &Cluster, resource: &Resource, object: &Value) {
     finish_namespace(cluster, name);
 }
 
-/// Whether the definition of a custom resource is being deleted.
+/// Returns true if the definition of a custom resource is being deleted.
 pub(crate) fn is_being_deleted(cluster: &Cluster, resource: &Resource) -> bool {
     let found = || cluster.read(definitions(cluster)?.as_ref(), &resource.group_resource());
     resource.is_custom() && found().is_some_and(|(_, definition)| metadata::is_deleting(&definition))
 }
 
-/// Whether a namespace can take new objects.
+/// The ability of a namespace to accept new objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// It can.
+    /// It accepts new objects.
     Open,
     /// It is being deleted.
     Terminating,
-    /// There is none of that name.
+    /// It does not exist.
     Missing,
 }
 
@@ -109,17 +111,17 @@ pub(crate) fn readiness(cluster: &Cluster, namespace: &str) -> Readiness {
     }
 }
 
-/// The resource of namespaces.
+/// Returns the resource of namespaces.
 pub(crate) fn namespaces(cluster: &Cluster) -> Option<Arc<Resource>> {
     cluster.registry().resource("", "v1", "namespaces").cloned()
 }
 
-/// The resource of definitions.
+/// Returns the resource of definitions.
 fn definitions(cluster: &Cluster) -> Option<Arc<Resource>> {
     cluster.registry().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
 }
 
-/// With this a definition waits until its objects are gone.
+/// The finalizer with which a definition waits for the removal of its custom resources.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Marks a namespace or a definition as being deleted.
@@ -151,7 +153,7 @@ fn remove_all(cluster: &Cluster, resource: &Arc<Resource>, namespace: Option<&st
     finish(cluster, collector);
 }
 
-/// Does what follows from the removals of the garbage collector.
+/// Processes the effects of the removals of the garbage collector.
 fn finish(cluster: &Cluster, collector: Collector<'_>) {
     let removed = collector.into_removed();
     let definitions: BTreeSet<_> = removed
@@ -171,10 +173,10 @@ pub(crate) fn continue_deletion(cluster: &Cluster, resource: &Arc<Resource>, key
     finish(cluster, collector);
 }
 
-/// Removes a definition that is being deleted, if none of its objects is left.
+/// Removes a definition that is being deleted, if it has no objects.
 fn finish_definition(cluster: &Cluster, name: &str) {
     let Some(resource) = definitions(cluster) else { return };
-    // Whoever changes the definition meanwhile makes the next round necessary.
+    // If the definition changes in the meantime, it is read again.
     while let Some((record, definition)) = cluster.read(&resource, name) {
         if !metadata::is_deleting(&definition)
             || defined_by(cluster, &definition).is_some_and(|defined| !is_empty(cluster, &defined, None))
@@ -203,14 +205,14 @@ fn finish_definition(cluster: &Cluster, name: &str) {
     }
 }
 
-/// Whether there is no object of a resource, in a namespace or at all.
+/// Returns true if a resource has no objects, in a namespace or in all namespaces.
 fn is_empty(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) -> bool {
     let one = Span { limit: std::num::NonZeroU64::new(1), ..Span::default() };
     let page = cluster.store.list(&Place::new(resource.storage()), &Selection::everything(namespace), &one);
     page.is_ok_and(|page| page.records.is_empty())
 }
 
-/// Removes a namespace that is being deleted, if nothing is left in it.
+/// Removes a namespace that is being deleted, if it is empty.
 pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
     let is_ours = cluster.controllers == Controllers::BuiltIn;
     if !is_ours || readiness(cluster, namespace) != Readiness::Terminating {
@@ -222,7 +224,7 @@ pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
         && let Some((record, object)) = cluster.read(&resource, namespace)
         && metadata::finalizers(&object).next().is_none()
     {
-        // If it changed meanwhile, whoever changed it comes here too.
+        // A conflict is ignored: the other writer also calls this function.
         let _ =
             cluster.store.write(&Place::new(resource.storage()), namespace, Write::Remove(record.version()));
     }

@@ -18,30 +18,31 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
-/// Who issues tokens, and for whom they are unless a request names others.
+/// The issuer of tokens, and their default audience.
 const ISSUER: &str = "https://kubernetes.default.svc";
-/// How long a token is valid unless a request says.
-const HOUR: i64 = 3600;
-/// The shortest and the longest life of a token, in seconds.
-const SHORTEST: i64 = 600;
-const LONGEST: i64 = 1 << 32;
+/// The default duration of a token in seconds.
+const DEFAULT_DURATION: i64 = 3600;
+/// The minimum and the maximum duration of a token in seconds.
+const MIN_DURATION: i64 = 600;
+const MAX_DURATION: i64 = 1 << 32;
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const KIND: &str = "TokenRequest";
 
-/// Creates a token of the service account that the path names.
+/// Creates a token for the service account in the path.
 pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let asked = request.object_of(API_VERSION, KIND)?;
     let (_, account) = current(cluster, request)?;
-    let seconds = asked.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(HOUR);
+    let seconds =
+        asked.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_DURATION);
     let refuse = |detail: &str| {
         let error = FieldError::invalid("spec.expirationSeconds", &seconds.into(), detail);
         Err(ErrorResponse::invalid_fields("authentication.k8s.io", KIND, "", &[error]))
     };
-    if seconds < SHORTEST {
+    if seconds < MIN_DURATION {
         return refuse("may not specify a duration less than 10 minutes");
     }
-    if seconds > LONGEST {
+    if seconds > MAX_DURATION {
         return refuse("may not specify a duration larger than 2^32 seconds");
     }
     let audiences =
@@ -57,7 +58,8 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiRespons
         "kubernetes.io": { "namespace": namespace, "serviceaccount": { "name": request.name, "uid": uid } },
     });
     let part = |text: &[u8]| URL_SAFE_NO_PAD.encode(text);
-    // It has the shape of a JSON web token, but is valid because the server knows it: the last part is random.
+    // The token has the format of a JSON web token, but is checked by comparison with the issued tokens: the
+    // last part is random.
     let secret: Vec<u8> = (0..4).flat_map(|_| cluster.random().to_be_bytes()).collect();
     let header = json!({ "alg": "none", "typ": "JWT" }).to_string();
     let token = [part(header.as_bytes()), part(claims.to_string().as_bytes()), part(&secret)].join(".");
@@ -89,7 +91,7 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiRespons
     }
 }
 
-/// Returns the user of a token that is valid; the token of a service account is valid as long as the account exists.
+/// Returns the user of a valid token. The token of a service account is valid while the account exists.
 pub(crate) fn user(cluster: &Cluster, token: &str) -> Option<User> {
     let user = cluster.tokens.user(token)?;
     if user.uid().is_empty() {

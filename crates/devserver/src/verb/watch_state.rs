@@ -187,7 +187,7 @@ impl WatchState {
     }
 
     fn append_bookmark(&self, out: &mut Vec<u8>) {
-        // A bookmark before the initial events have ended would say that they have.
+        // A bookmark before the end of the initial events would report that they have ended.
         if self.initial_end.is_none() && is_sent(&self.watch.effect.bookmarks) {
             let version = ResourceVersion::number(self.position.version);
             let bookmark = match &self.watch.protobuf {
@@ -239,7 +239,7 @@ pub(crate) fn too_old(version: u64, floor: u64) -> ErrorResponse {
     ErrorResponse::expired(&format!("too old resource version: {version} ({floor})"))
 }
 
-/// Adds a delay, without overflow.
+/// Adds a delay without overflow.
 fn later(now: Instant, time: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     now + time.min(YEAR)
@@ -252,7 +252,7 @@ fn delay(notice: &BookmarkEffect) -> Duration {
     }
 }
 
-/// Returns whether a bookmark is sent, and counts the fault if it is not, or late.
+/// Returns true if a bookmark is sent, and counts the fault if it is dropped or delayed.
 fn is_sent(notice: &BookmarkEffect) -> bool {
     match notice {
         BookmarkEffect::Kept => true,

@@ -1,6 +1,7 @@
-//! Random changes of random objects, compared with the libraries of kube-apiserver.
+//! Compares random changes of random objects with the libraries of kube-apiserver.
 //!
-//! `cargo xtask test oracle` builds the Go program that answers, and names it in `DEVSERVER_ORACLE`.
+//! `cargo xtask test oracle` builds the Go program that runs these libraries, and sets `DEVSERVER_ORACLE` to
+//! its path.
 
 pub(crate) mod program;
 
@@ -11,12 +12,12 @@ use program::Oracle;
 use random::Random;
 use serde_json::{Value, json};
 
-/// How many objects live through a sequence of changes, for each kind.
+/// The number of objects of each kind.
 const OBJECTS: u64 = 12;
-/// How many changes each of them lives through.
+/// The number of changes of each object.
 const CHANGES: usize = 14;
 
-/// A kind of object, and how it is described to the program.
+/// A kind of object, and its description for the program.
 pub(crate) struct Kind {
     api_version: String,
     kind: String,
@@ -48,7 +49,7 @@ impl Kind {
     }
 }
 
-/// One change, as both sides are asked to make it.
+/// A change that both implementations make.
 pub(crate) struct Change {
     operation: &'static str,
     manager: &'static str,
@@ -105,7 +106,7 @@ fn sorted(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-/// Makes times comparable, and the order of managers, which depends on them. Errors are equal if there are any.
+/// Replaces the times, and sorts the managers, whose order depends on the times. All errors become equal.
 fn normalized(mut answer: Value) -> Value {
     if answer.get("error").is_some() {
         return json!({"error": true});
@@ -122,17 +123,17 @@ fn normalized(mut answer: Value) -> Value {
     answer
 }
 
-/// Counts what the sequences came to, because sequences without conflicts would prove little.
+/// Counts conflicts and errors, because sequences without them would test little.
 #[derive(Debug, Default)]
-struct HitCount {
+struct SequenceCounts {
     changes: usize,
     conflicts: usize,
     errors: usize,
 }
 
-fn compare_sequences(kind: &Kind, seed: u64) -> HitCount {
+fn compare_sequences(kind: &Kind, seed: u64) -> SequenceCounts {
     let mut oracle = Oracle::start();
-    let mut tally = HitCount::default();
+    let mut tally = SequenceCounts::default();
     for object in 0..OBJECTS {
         let mut random = Random::new(seed.wrapping_mul(1000) + object);
         let mut live = Value::Null;

@@ -1,4 +1,4 @@
-//! The Go program that answers with the libraries of kube-apiserver.
+//! Runs the Go program that uses the libraries of kube-apiserver.
 
 use serde_json::Value;
 use std::{
@@ -22,7 +22,7 @@ impl Oracle {
         Self { child, input, output }
     }
 
-    /// Sends one request and waits for its answer.
+    /// Sends a request and waits for the response.
     pub(crate) fn ask(&mut self, request: &Value) -> Value {
         writeln!(self.input, "{request}").expect("the program reads");
         let mut line = String::new();
@@ -33,7 +33,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

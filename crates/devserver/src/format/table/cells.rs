@@ -1,25 +1,25 @@
-//! Cells that join what stands in several places of an object.
+//! Table cells that combine several values of an object.
 
 use crate::object::path;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The items of a list at a path; none where there is no list.
+/// Returns the items of a list at a path; empty if there is no list.
 pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     path::read(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The text at a path, or `""`.
+/// Returns the text at a path, or `""`.
 pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
     path::read(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number at a path, or 0.
+/// Returns the number at a path, or 0.
 pub(super) fn number(object: &Value, path: &str) -> i64 {
     path::read(object, path).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// The condition of this type.
+/// Returns the condition of this type.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     items(object, "status.conditions").iter().find(|condition| text(condition, "type") == kind)
 }
@@ -30,30 +30,30 @@ pub(super) fn joined(texts: impl IntoIterator<Item = impl Into<String>>) -> Valu
     if texts.is_empty() { "<none>".into() } else { texts.join(",").into() }
 }
 
-/// The labels of a map at a path, as a selector.
+/// Returns the labels of a map at a path, as a selector.
 pub(super) fn labels(object: &Value, path: &str) -> Value {
     let labels = path::read(object, path).and_then(Value::as_object).into_iter().flatten();
     joined(labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())))
 }
 
-/// The names of the containers in a pod template.
+/// Returns the names of the containers in a pod template.
 pub(super) fn template_containers(object: &Value, _: Timestamp) -> Value {
     let containers = items(object, "spec.template.spec.containers");
     containers.iter().map(|one| text(one, "name")).collect::<Vec<_>>().join(",").into()
 }
 
-/// The images of the containers in a pod template.
+/// Returns the images of the containers in a pod template.
 pub(super) fn template_images(object: &Value, _: Timestamp) -> Value {
     let containers = items(object, "spec.template.spec.containers");
     containers.iter().map(|one| text(one, "image")).collect::<Vec<_>>().join(",").into()
 }
 
-/// The labels by which a workload finds its pods.
+/// Returns the labels by which a workload selects its pods.
 pub(super) fn match_labels(object: &Value, _: Timestamp) -> Value {
     labels(object, "spec.selector.matchLabels")
 }
 
-/// The labels by which a service or a replication controller finds its pods.
+/// Returns the labels by which a service or a replication controller selects its pods.
 pub(super) fn plain_selector(object: &Value, _: Timestamp) -> Value {
     labels(object, "spec.selector")
 }
@@ -69,7 +69,7 @@ pub(super) fn node_status(object: &Value, _: Timestamp) -> Value {
     if is_closed { format!("{ready},SchedulingDisabled").into() } else { ready.into() }
 }
 
-/// The roles that the labels of a node give it.
+/// Returns the roles of a node, which are in the names of its labels.
 pub(super) fn node_roles(object: &Value, _: Timestamp) -> Value {
     let labels = path::read(object, "metadata.labels").and_then(Value::as_object).into_iter().flatten();
     let mut roles: Vec<_> = labels
@@ -84,12 +84,12 @@ pub(super) fn node_roles(object: &Value, _: Timestamp) -> Value {
     joined(roles)
 }
 
-/// The address of a node inside the cluster.
+/// Returns the address of a node inside the cluster.
 pub(super) fn internal_address(object: &Value, _: Timestamp) -> Value {
     address(object, "InternalIP")
 }
 
-/// The address of a node outside of the cluster.
+/// Returns the address of a node outside of the cluster.
 pub(super) fn external_address(object: &Value, _: Timestamp) -> Value {
     address(object, "ExternalIP")
 }
@@ -99,7 +99,7 @@ fn address(object: &Value, kind: &str) -> Value {
     found.map_or("<none>", |address| text(address, "address")).into()
 }
 
-/// Where a service is reached from outside.
+/// Returns the addresses of a service outside of the cluster.
 pub(super) fn service_external(object: &Value, _: Timestamp) -> Value {
     let external = items(object, "spec.externalIPs").iter().filter_map(Value::as_str);
     match text(object, "spec.type") {
@@ -115,7 +115,7 @@ pub(super) fn service_external(object: &Value, _: Timestamp) -> Value {
     }
 }
 
-/// The ports of a service.
+/// Returns the ports of a service.
 pub(super) fn service_ports(object: &Value, _: Timestamp) -> Value {
     joined(items(object, "spec.ports").iter().map(|port| {
         let protocol = if text(port, "protocol").is_empty() { "TCP" } else { text(port, "protocol") };

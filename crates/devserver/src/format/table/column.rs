@@ -1,11 +1,11 @@
-//! A column: its heading, and where its cells come from.
+//! The columns of a table: their names and the sources of their cells.
 
 use crate::format::age::age;
 use crate::object::path;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// A column of a table of some kind.
+/// A column of the table of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     name: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Column {
     priority: i64,
 }
 
-/// Where the cells of a column come from.
+/// The source of the cells of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell {
     /// The text at a path.
@@ -22,28 +22,28 @@ pub(super) enum Cell {
     TextOrNone(&'static str),
     /// The number at a path, or 0.
     Number(&'static str),
-    /// How many items or fields there are at a path.
+    /// The number of items or fields at a path.
     Count(&'static str),
-    /// How long ago the time at a path was.
+    /// The time since the time at a path.
     Age(&'static str),
     /// The time at a path.
     Time(&'static str),
-    /// Whatever a function makes of the object at this time.
+    /// The result of a function of the object and the current time.
     Made(fn(&Value, Timestamp) -> Value),
 }
 
 impl Column {
-    /// A column that is always shown.
+    /// Creates a column that is always shown.
     pub(super) const fn new(name: &'static str, cell: Cell) -> Self {
         Self { name, cell, priority: 0 }
     }
 
-    /// A column that is shown where there is room.
+    /// Creates a column that is shown only in wide output.
     pub(super) const fn wide(name: &'static str, cell: Cell) -> Self {
         Self { name, cell, priority: 1 }
     }
 
-    /// The column as the head of a table describes it.
+    /// Returns the definition of the column in a table.
     pub(super) fn definition(&self) -> Value {
         let value_type = match self.cell {
             Cell::Number(_) | Cell::Count(_) => "integer",
@@ -54,7 +54,7 @@ impl Column {
         definition(self.name, value_type, format, self.priority)
     }
 
-    /// The cell of an object in this column.
+    /// Returns the cell of an object in this column.
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
         let text = |path| path::read(object, path).map(plain).unwrap_or_default();
         match self.cell {
@@ -75,12 +75,12 @@ impl Column {
     }
 }
 
-/// The head of a column.
+/// Returns the definition of a column.
 pub(super) fn definition(name: &str, value_type: &str, format: &str, priority: i64) -> Value {
     json!({"name": name, "type": value_type, "format": format, "description": "", "priority": priority})
 }
 
-/// A value as the text of a cell.
+/// Returns a value as the text of a cell.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

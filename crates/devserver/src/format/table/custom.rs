@@ -1,4 +1,4 @@
-//! The columns that a CustomResourceDefinition asks for.
+//! The additional printer columns of a CustomResourceDefinition.
 
 use crate::format::age::age;
 use crate::format::table::column::{definition, plain};
@@ -7,14 +7,14 @@ use crate::registry::PrinterColumn;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The head of a column.
+/// Returns the definition of a column.
 pub(super) fn head(column: &PrinterColumn) -> Value {
     let mut head = definition(&column.name, &column.value_type, &column.format, column.priority);
     head["description"] = column.description.as_str().into();
     head
 }
 
-/// The cell of an object in a column; `null` where the object has no such value.
+/// Returns the cell of an object; `null` if the object has no value for the column.
 pub(super) fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
     let Some(found) = find(object, &column.json_path).filter(|found| !found.is_null()) else {
         return Value::Null;
@@ -31,7 +31,8 @@ pub(super) fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Va
     }
 }
 
-/// What stands at a path that may pick an item of a list: `.status.conditions[?(@.type=="Ready")].status`.
+/// Returns the value at a path that may filter a list, such as
+/// `.status.conditions[?(@.type=="Ready")].status`.
 fn find<'a>(object: &'a Value, json_path: &str) -> Option<&'a Value> {
     let Some((list, rest)) = json_path.split_once("[?(") else {
         return path::read(object, &json_path.replace("[*]", "[0]"));
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_may_pick_items() {
+    fn paths_can_filter_items() {
         check("string", ".status.conditions[?(@.type==\"Old\")].status", &json!("False"));
         check("string", ".status.conditions[?(@.type=='Ready')].status", &json!("True"));
         check("string", ".status.conditions[?(@.type=='None')].status", &Value::Null);

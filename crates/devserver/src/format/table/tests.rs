@@ -12,7 +12,7 @@ fn options(include: Include) -> TableOptions {
     TableOptions { now: Timestamp::from_second(1_000).unwrap(), include }
 }
 
-/// The cells of an object that are always shown, by the heads of their columns.
+/// Returns the cells of an object that are always shown, by the names of their columns.
 fn shown(resource: &Resource, mut object: Value) -> Vec<(String, String)> {
     object["metadata"]["name"] = "a".into();
     object["metadata"]["creationTimestamp"] = "1970-01-01T00:15:00Z".into();
@@ -37,7 +37,7 @@ fn check_pod(pod: Value, ready: &str, status: &str, restarts: &str) {
 }
 
 #[test]
-fn a_pod_says_how_it_fares() {
+fn the_status_of_a_pod_is_that_of_kubectl() {
     let containers = json!([{"name": "x"}, {"name": "y"}]);
     let pod = |statuses: Value| json!({"spec": {"containers": containers}, "status": {"phase": "Running", "containerStatuses": statuses}});
     let running = json!({"name": "x", "ready": true, "state": {"running": {}}, "restartCount": 1});

@@ -1,9 +1,9 @@
-//! Reads and sets the fields of a struct whose shape nobody has checked.
+//! Reads and sets the fields of a struct that is not validated yet.
 
 use crate::object::metadata;
 use serde_json::{Map, Value};
 
-/// Sets a field that is absent, null or an empty text.
+/// Sets a field that is absent, null or an empty string.
 pub(super) fn set(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
     if is_unset(fields, name) {
         fields.insert(name.to_owned(), value.into());
@@ -18,7 +18,7 @@ pub(super) fn is_unset(fields: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Returns whether a list or map is absent or empty.
+/// Returns true if a list or map is absent or empty.
 pub(super) fn is_empty(fields: &Map<String, Value>, name: &str) -> bool {
     match fields.get(name) {
         Some(Value::Array(items)) => items.is_empty(),
@@ -27,12 +27,12 @@ pub(super) fn is_empty(fields: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Returns the fields of a struct, if it is there.
+/// Returns the fields of a struct; `None` if it is absent.
 pub(super) fn part<'f>(fields: &'f mut Map<String, Value>, name: &str) -> Option<&'f mut Map<String, Value>> {
     fields.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// Returns the fields of a struct, which is created if it is not there.
+/// Returns the fields of a struct, which is created if it is absent.
 pub(super) fn made<'f>(fields: &'f mut Map<String, Value>, name: &str) -> &'f mut Map<String, Value> {
     metadata::fields(fields.entry(name).or_insert(Value::Null))
 }

@@ -51,7 +51,7 @@ fn device_count(request: &mut Fields) {
     }
 }
 
-/// The limits of containers are their defaults, and the defaults are what they request.
+/// Sets the defaults of containers to their limits, and the requests to the defaults.
 fn limit_range(item: &mut Fields) {
     if text(item, "type") != "Container" {
         return;

@@ -44,7 +44,7 @@ fn pod(fields: &mut Fields) {
     }
 }
 
-/// What is limited is requested, unless a container requests something else.
+/// Sets the requests that a container does not specify to its limits.
 fn requests_from_limits(resources: &mut Fields) {
     let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
     let requests = made(resources, "requests");
@@ -56,7 +56,7 @@ fn requests_from_limits(resources: &mut Fields) {
     }
 }
 
-/// A port of a container in the network of its host is that of the host.
+/// Sets the host port of a container in the host's network to its container port.
 fn host_port(port: &mut Fields) {
     let is_zero = port.get("hostPort").is_none_or(|number| number.as_i64() == Some(0));
     match port.get("containerPort").cloned() {
@@ -67,7 +67,7 @@ fn host_port(port: &mut Fields) {
     }
 }
 
-/// Images without a version are pulled each time.
+/// Sets the pull policy, which is `Always` for images without a version.
 fn pull_policy(fields: &mut Fields, image: &str, policy: &str) {
     let default = if tag(text(fields, image)) == "latest" { "Always" } else { "IfNotPresent" };
     set(fields, policy, default);
@@ -82,7 +82,7 @@ fn tag(image: &str) -> &str {
         Some((name, _)) => (name, true),
         None => (image, false),
     };
-    // A colon before a slash is the port of a registry.
+    // A colon before a slash belongs to the port of a registry.
     match name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
         Some((_, tag)) => tag,
         None if has_digest => "",

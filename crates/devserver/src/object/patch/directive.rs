@@ -1,17 +1,17 @@
-//! The directives that a strategic merge patch may hold beside fields.
+//! The directives of a strategic merge patch.
 
 use crate::object::patch::error::PatchError;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// What an object of a patch says about itself with `$patch`.
+/// The value of `$patch` in a map of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directive {
-    /// It is laid over what is there.
+    /// Merge the patch into the map.
     Merge,
-    /// It takes the place of what is there.
+    /// Replace the map by the patch.
     Replace,
-    /// What is there goes.
+    /// Delete the map.
     Delete,
 }
 
@@ -20,10 +20,10 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-/// Takes `$patch` out of an object of a patch; without one it is merged.
+/// Removes `$patch` from a map of a patch, and returns its value; the default is to merge.
 ///
 /// # Errors
-/// If it says something that is not known.
+/// Returns an error if the value is unknown.
 pub(super) fn take_directive(patch: &mut Map<String, Value>) -> Result<Directive, PatchError> {
     let Some(found) = patch.remove(PATCH) else { return Ok(Directive::Merge) };
     match found.as_str() {
@@ -34,10 +34,10 @@ pub(super) fn take_directive(patch: &mut Map<String, Value>) -> Result<Directive
     }
 }
 
-/// Drops the fields of an object that `$retainKeys` does not name, where a patch has one.
+/// Removes the fields of an object that the patch does not list in `$retainKeys`, if it has that directive.
 ///
 /// # Errors
-/// If it is no list, or the patch changes a field that it does not name.
+/// Returns an error if `$retainKeys` is not a list, or if the patch changes a field that is not in it.
 pub(super) fn retain_keys(
     object: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -53,14 +53,15 @@ pub(super) fn retain_keys(
     Ok(())
 }
 
-/// Takes the lists that say what goes from lists of texts: the name of the list, and what goes.
+/// Removes the `$deleteFromPrimitiveList` directives, and returns for each the name of its list and the
+/// values to delete.
 pub(super) fn take_deletions(
     patch: &mut Map<String, Value>,
 ) -> Result<Vec<(String, Vec<Value>)>, PatchError> {
     take_lists(patch, DELETE_FROM, "invalid patch format of primitive list")
 }
 
-/// Takes the lists that say in which order lists are to stand: the name of the list, and the order.
+/// Removes the `$setElementOrder` directives, and returns for each the name of its list and the order.
 pub(super) fn take_orders(patch: &mut Map<String, Value>) -> Result<Vec<(String, Vec<Value>)>, PatchError> {
     take_lists(patch, ELEMENT_ORDER, "invalid patch format of setElementOrder list")
 }
@@ -78,7 +79,7 @@ fn take_lists(
     names.into_iter().map(take).collect()
 }
 
-/// A value of a patch that has nothing to be merged with: without directives and without `null`.
+/// Removes directives and nulls from a value of a patch that is not merged with an existing value.
 pub(super) fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(PATCH) => None,

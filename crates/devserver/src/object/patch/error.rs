@@ -1,27 +1,27 @@
-//! Why a patch does not apply.
+//! Errors of patches that cannot be applied.
 
-/// A patch that does not apply.
+/// Reports a patch that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatchError {
-    /// It is no patch of its kind: 400.
+    /// It is not a valid patch of its type: 400.
     #[error("{0}")]
     Malformed(String),
-    /// It does not fit the object: 422.
+    /// It does not match the object: 422.
     #[error("{0}")]
     Unprocessable(String),
-    /// It asks for too much: 413.
+    /// It exceeds a limit: 413.
     #[error("{0}")]
     TooLarge(String),
-    /// The resource does not take patches of its kind: 415.
+    /// The resource does not support patches of its type: 415.
     #[error("the body of the request was in an unknown format - accepted media types include: {ACCEPTED}")]
     Unsupported,
 }
 
-/// What custom resources can be patched with.
+/// The content types of patches that custom resources support.
 const ACCEPTED: &str = "application/json-patch+json, application/merge-patch+json";
 
 impl PatchError {
-    /// The code of the answer.
+    /// Returns the status code of the response.
     pub(crate) fn code(&self) -> u16 {
         match self {
             Self::Malformed(_) => 400,

@@ -1,21 +1,22 @@
-//! JSON patch (RFC 6902), within bounds.
+//! JSON patch (RFC 6902), with limits.
 
 use crate::object::patch::error::PatchError;
 use crate::object::patch::pointer;
 use serde_json::Value;
 
-/// Applies a list of operations, all or none.
+/// Applies all operations of a list, or none.
 ///
 /// # Errors
-/// If it is no list of operations, if one does not apply, if a test fails, or if the object would grow too large.
+/// Returns an error if the patch is not a list of operations, an operation cannot be applied, a test fails,
+/// or the object would exceed a limit.
 pub(crate) fn json(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Malformed("a JSON patch must be a list of operations".to_owned()));
     };
-    if operations.len() > MOST_OPERATIONS {
+    if operations.len() > MAX_OPERATIONS {
         let found = operations.len();
         return Err(PatchError::TooLarge(format!(
-            "The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {found}"
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}"
         )));
     }
     let mut document = Document { value: object.clone(), copied: 0 };
@@ -26,11 +27,11 @@ pub(crate) fn json(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     Ok(document.value)
 }
 
-/// The most operations, as the API server has it.
-const MOST_OPERATIONS: usize = 10_000;
-/// The most bytes that copies may add, so that a short patch cannot double an object again and again.
-const MOST_COPIED: usize = 3 << 20;
-/// The deepest an object may become: what is deeper could not be read back.
+/// The maximum number of operations, as in kube-apiserver.
+const MAX_OPERATIONS: usize = 10_000;
+/// The maximum number of bytes that copies can add, so that a short patch cannot double an object repeatedly.
+const MAX_COPIED: usize = 3 << 20;
+/// The maximum depth of the object; JSON with a larger depth could not be parsed again.
 pub(crate) const DEEPEST: usize = 120;
 
 struct Document {
@@ -61,8 +62,8 @@ impl Document {
                 let from = pointer::parse(text(operation, "from")?)?;
                 let copy = pointer::read(&self.value, &from)?;
                 self.copied += size(copy);
-                if self.copied > MOST_COPIED {
-                    let message = format!("copies would add more than {MOST_COPIED} bytes");
+                if self.copied > MAX_COPIED {
+                    let message = format!("copies would add more than {MAX_COPIED} bytes");
                     return Err(PatchError::TooLarge(message));
                 }
                 self.add(&path, copy.clone())
@@ -78,7 +79,7 @@ impl Document {
     }
 
     fn test(&self, path: &[String], expected: &Value) -> Result<(), PatchError> {
-        // A value that is not there equals null, as the API server sees it.
+        // An absent value equals null, as in kube-apiserver.
         let found = pointer::read(&self.value, path).unwrap_or(&Value::Null);
         if found == expected {
             return Ok(());
@@ -104,7 +105,7 @@ fn value(operation: &Value) -> Result<&Value, PatchError> {
     found.ok_or_else(|| PatchError::Unprocessable("a JSON patch operation has no \"value\"".to_owned()))
 }
 
-/// About how many bytes a value has as JSON; never less than the number of its parts.
+/// Returns the approximate size of a value as JSON, which is at least the number of its parts.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
@@ -117,7 +118,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// How many objects and lists are in one another.
+/// Returns the nesting depth of objects and lists.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

@@ -1,22 +1,22 @@
-//! Lists whose items are merged one by one, in the order that a patch asks for.
+//! Merges lists item by item, in the order that a patch requests.
 
 use crate::object::patch::directive::{Directive, take_directive, without_directives};
 use crate::object::patch::error::PatchError;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Merges the items of a list that this field of theirs identifies; `merge` lays one item over another.
+/// Merges the items of a list that have the same value of a key field; `merge` merges two items.
 ///
 /// # Errors
-/// If an item is no object or lacks the field, or if `merge` fails.
+/// Returns an error if an item is not an object or lacks the field, or if `merge` fails.
 pub(super) fn merge_by_key(
     original: Vec<Value>,
     patch: Vec<Value>,
     key: &str,
     mut merge: impl FnMut(Map<String, Value>, Map<String, Value>) -> Result<Value, PatchError>,
 ) -> Result<Vec<Value>, PatchError> {
-    let Sorted { kept: patch, deleted, rest } = sorted(patch, key)?;
-    if rest == Rest::Goes {
+    let PatchItems { kept: patch, deleted, others } = parse_items(patch, key)?;
+    if others == Others::Delete {
         return Ok(patch.into_iter().filter_map(|item| without_directives(Value::Object(item))).collect());
     }
     let before = identities(&original, key)?;
@@ -46,10 +46,10 @@ pub(super) fn merge_by_key(
     arrange(merged, &Order { wanted, before }, Some(key))
 }
 
-/// Merges two lists of plain values: each value stands once.
+/// Merges two lists of scalar values without duplicates.
 ///
 /// # Errors
-/// If an item is a list or an object.
+/// Returns an error if an item is a list or an object.
 pub(super) fn merge_set(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, PatchError> {
     let order = Order { wanted: plain_identities(&patch)?, before: plain_identities(&original)? };
     let mut seen = HashSet::new();
@@ -57,10 +57,11 @@ pub(super) fn merge_set(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<V
     arrange(merged, &order, None)
 }
 
-/// Puts a merged list in the order that a patch spells out, around the items that it does not name.
+/// Sorts a merged list by the order that a patch lists; other items keep their positions relative to the
+/// existing items.
 ///
 /// # Errors
-/// If an item of either list lacks what identifies it.
+/// Returns an error if an item of either list lacks its key.
 pub(super) fn reorder(
     merged: Vec<Value>,
     wanted: &[Value],
@@ -71,40 +72,41 @@ pub(super) fn reorder(
     arrange(merged, &Order { wanted: of(wanted)?, before: of(before)? }, key)
 }
 
-/// The identities of the items that a patch names, and of those that were there before it.
+/// The keys of the items in the patch, and of the items before the patch.
 struct Order {
     wanted: Vec<String>,
     before: Vec<String>,
 }
 
-/// What becomes of the items that a patch does not name.
+/// The treatment of the items that a patch does not contain.
 #[derive(PartialEq, Eq)]
-enum Rest {
-    Stays,
-    Goes,
+enum Others {
+    Keep,
+    Delete,
 }
 
-/// The items of a patch, the identities of those that go, and what becomes of those that it does not name.
-struct Sorted {
+/// The items of a patch, the keys of the items to delete, and the treatment of all other items.
+struct PatchItems {
     kept: Vec<Map<String, Value>>,
     deleted: HashSet<String>,
-    rest: Rest,
+    others: Others,
 }
 
-fn sorted(patch: Vec<Value>, key: &str) -> Result<Sorted, PatchError> {
-    let mut sorted = Sorted { kept: Vec::new(), deleted: HashSet::new(), rest: Rest::Stays };
+fn parse_items(patch: Vec<Value>, key: &str) -> Result<PatchItems, PatchError> {
+    let mut items = PatchItems { kept: Vec::new(), deleted: HashSet::new(), others: Others::Keep };
     for item in patch {
         let Value::Object(mut item) = item else { return Err(mixed()) };
         match take_directive(&mut item)? {
-            Directive::Merge => sorted.kept.push(item),
-            Directive::Replace => sorted.rest = Rest::Goes,
-            Directive::Delete => drop(sorted.deleted.insert(identity(&item, key)?)),
+            Directive::Merge => items.kept.push(item),
+            Directive::Replace => items.others = Others::Delete,
+            Directive::Delete => drop(items.deleted.insert(identity(&item, key)?)),
         }
     }
-    Ok(sorted)
+    Ok(items)
 }
 
-/// Named items in the order of the patch, other items where they stood; a new item comes before what follows it.
+/// Sorts the items of a patch in its order, and other items by their original positions. A new item precedes
+/// its successors in the patch.
 fn arrange(merged: Vec<Value>, order: &Order, key: Option<&str>) -> Result<Vec<Value>, PatchError> {
     let (wanted, before) = (places(&order.wanted), places(&order.before));
     let (mut named, mut others) = (Vec::new(), Vec::new());
@@ -123,7 +125,7 @@ fn arrange(merged: Vec<Value>, order: &Order, key: Option<&str>) -> Result<Vec<V
     let mut others = others.into_iter().peekable();
     let mut arranged = Vec::new();
     for (_, stood, item) in named {
-        // What was not there before has no place among the others, so that nothing goes before it.
+        // A new item has no original position, so that no other item is inserted before it.
         while let Some((_, other)) = others.next_if(|(at, _)| stood.is_some() && at.is_some() && *at < stood)
         {
             arranged.push(other);

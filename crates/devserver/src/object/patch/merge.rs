@@ -3,10 +3,11 @@
 use crate::object::patch::error::PatchError;
 use serde_json::{Map, Value};
 
-/// Lays a patch over an object: what it names is replaced, `null` removes, lists are replaced whole.
+/// Applies a patch to an object: fields are replaced, `null` removes a field, and lists are replaced as one
+/// value.
 ///
 /// # Errors
-/// If the patch is no object.
+/// Returns an error if the patch is not an object.
 pub(crate) fn merge(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     if !patch.is_object() {
         return Err(PatchError::Malformed("a merge patch must be a JSON object".to_owned()));

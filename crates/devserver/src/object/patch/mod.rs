@@ -1,4 +1,4 @@
-//! The three ways in which a client says what to change in an object.
+//! The patch types: JSON patch, merge patch and strategic merge patch.
 
 mod error;
 

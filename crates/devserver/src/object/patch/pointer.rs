@@ -1,12 +1,12 @@
-//! JSON pointers (RFC 6901): where in a document an operation applies.
+//! JSON pointers (RFC 6901), which locate a value in a document.
 
 use crate::object::patch::error::PatchError;
 use serde_json::Value;
 
-/// The names on the way to a value, unescaped.
+/// Parses a pointer into unescaped steps.
 ///
 /// # Errors
-/// If it neither is empty nor starts with a slash.
+/// Returns an error if the pointer is not empty and does not start with a slash.
 pub(super) fn parse(pointer: &str) -> Result<Vec<String>, PatchError> {
     if pointer.is_empty() {
         return Ok(Vec::new());
@@ -17,18 +17,18 @@ pub(super) fn parse(pointer: &str) -> Result<Vec<String>, PatchError> {
     Ok(rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect())
 }
 
-/// What stands at a place.
+/// Returns the value at a path.
 ///
 /// # Errors
-/// If nothing does.
+/// Returns an error if there is no value.
 pub(super) fn read<'a>(document: &'a Value, steps: &[String]) -> Result<&'a Value, PatchError> {
     steps.iter().try_fold(document, |place, step| child(place, step).ok_or_else(|| missing(steps)))
 }
 
-/// Removes what stands at a place and hands it out.
+/// Removes the value at a path, and returns it.
 ///
 /// # Errors
-/// If nothing does, or it is the document itself.
+/// Returns an error if there is no value, or if the path is that of the document.
 pub(super) fn remove(document: &mut Value, steps: &[String]) -> Result<Value, PatchError> {
     let (parent, last) = parent(document, steps)?;
     let removed = match parent {
@@ -39,10 +39,11 @@ pub(super) fn remove(document: &mut Value, steps: &[String]) -> Result<Value, Pa
     removed.ok_or_else(|| missing(steps))
 }
 
-/// Puts a value at a place: in a list before what stands there, in an object instead of it.
+/// Adds a value at a path: to a list, before the item at this index; to an object, in place of a field of
+/// this name.
 ///
 /// # Errors
-/// If there is nothing to put it into.
+/// Returns an error if the parent is not a list or an object, or the index is out of range.
 pub(super) fn add(document: &mut Value, steps: &[String], value: Value) -> Result<(), PatchError> {
     if steps.is_empty() {
         *document = value;
@@ -64,10 +65,10 @@ pub(super) fn add(document: &mut Value, steps: &[String], value: Value) -> Resul
     }
 }
 
-/// Puts a value in the place of what stands there.
+/// Replaces the value at a path.
 ///
 /// # Errors
-/// If nothing does.
+/// Returns an error if there is no value.
 pub(super) fn replace(document: &mut Value, steps: &[String], value: Value) -> Result<(), PatchError> {
     *read_mut(document, steps)? = value;
     Ok(())
@@ -102,7 +103,7 @@ fn child<'a>(place: &'a Value, step: &str) -> Option<&'a Value> {
     }
 }
 
-/// An index below a limit, without leading zeros or signs.
+/// Parses an index below a limit, without leading zeros or signs.
 fn index(step: &str, limit: usize) -> Option<usize> {
     let is_plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
     step.parse().ok().filter(|at| is_plain && *at < limit)

@@ -1,4 +1,4 @@
-//! Strategic merge patch: as a merge patch, with lists merged item by item where the kind says so.
+//! Strategic merge patch: a merge patch that merges lists item by item if the kind specifies that.
 
 use crate::object::patch::directive::{self, Directive};
 use crate::object::patch::error::PatchError;
@@ -8,10 +8,11 @@ use crate::registry::Resource;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Lays a patch over an object of a built-in kind.
+/// Applies a patch to an object of a built-in kind.
 ///
 /// # Errors
-/// If the resource is a custom one, the patch is no object, or it does not fit the object.
+/// Returns an error if the resource is a custom resource, the patch is not an object, or it does not match
+/// the object.
 pub(crate) fn strategic(resource: &Resource, object: &Value, patch: &Value) -> Result<Value, PatchError> {
     if resource.is_custom() {
         return Err(PatchError::Unsupported);
@@ -61,7 +62,7 @@ fn merge_map(
     Ok(object)
 }
 
-/// A field after its change; `None` if it goes.
+/// Returns a field after its change; `None` if it is deleted.
 fn merge_field(found: Option<Value>, change: Value, place: &Place<'_>) -> Result<Option<Value>, PatchError> {
     match (found, change) {
         (_, Value::Null) => Ok(None),

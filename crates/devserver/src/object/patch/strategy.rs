@@ -1,21 +1,21 @@
-//! How the fields of built-in kinds are merged, as the tags of their types say.
+//! The merge strategies of the fields of built-in kinds, from the tags of their Go types.
 
 use crate::registry::Resource;
 
-/// How a patch of a field and the field become one.
+/// The strategy by which a patch is merged into a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
-    /// The patch takes its place: lists, unless their types say otherwise.
+    /// Replaces the value; the default for lists.
     Replace,
-    /// Field by field: objects, unless their types say otherwise.
+    /// Merges field by field; the default for objects.
     Merge,
-    /// Item by item; items are the same where this field of theirs is.
+    /// Merges item by item; items are identified by this field.
     ByKey(&'static str),
-    /// Item by item; items are the same where they are equal.
+    /// Merges item by item; items are identified by their value.
     Set,
 }
 
-/// A field somewhere in an object: its name and the place that holds it.
+/// The location of a field in an object: its name and its parent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     resource: &'a Resource,
@@ -24,17 +24,17 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The object itself.
+    /// Returns the location of the object itself.
     pub(super) fn root(resource: &'a Resource) -> Self {
         Self { resource, parent: None, name: "" }
     }
 
-    /// A field of what stands at this place; items of a list stand at the place of the list.
+    /// Returns the location of a field. List items have the location of their list.
     pub(super) fn field(&'a self, name: &'a str) -> Self {
         Self { resource: self.resource, parent: Some(self), name }
     }
 
-    /// How a list at this place is merged.
+    /// Returns the strategy for a list at this location.
     pub(super) fn list_strategy(&self) -> Strategy {
         let of_kind = OF_KIND.iter().filter(|(kind, ..)| *kind == self.resource.kind);
         let of_kind = of_kind.map(|(_, end, strategy)| (end, strategy));
@@ -42,13 +42,13 @@ impl<'a> Place<'a> {
         rows.find(|(end, _)| self.ends_with(end)).map_or(Strategy::Replace, |(_, strategy)| *strategy)
     }
 
-    /// How an object at this place is merged.
+    /// Returns the strategy for an object at this location.
     pub(super) fn map_strategy(&self) -> Strategy {
         let is_replaced = self.resource.kind == "PodDisruptionBudget" && self.ends_with("spec.selector");
         if is_replaced { Strategy::Replace } else { Strategy::Merge }
     }
 
-    /// Whether the way to this place ends in these names, joined by dots.
+    /// Returns true if the path ends with these names, which are joined by dots.
     fn ends_with(&self, end: &str) -> bool {
         let mut place = Some(self);
         end.rsplit('.').all(|name| {
@@ -59,7 +59,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Lists that are merged in one kind only, or differently there.
+/// The lists with a strategy of their own in one kind.
 const OF_KIND: &[(&str, &str, Strategy)] = &[
     ("Service", "spec.ports", Strategy::ByKey("port")),
     ("ServiceAccount", "secrets", Strategy::ByKey("name")),
@@ -74,7 +74,7 @@ const OF_KIND: &[(&str, &str, Strategy)] = &[
     ("CustomResourceDefinition", "status.conditions", Strategy::Replace),
 ];
 
-/// Lists that are merged wherever their types stand.
+/// The lists with the same strategy in all kinds.
 const OF_ALL: &[(&str, Strategy)] = &[
     ("metadata.finalizers", Strategy::Set),
     ("metadata.ownerReferences", Strategy::ByKey("uid")),

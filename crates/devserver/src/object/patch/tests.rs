@@ -1,11 +1,11 @@
-//! What patches do.
+//! Tests of patches.
 
 use super::{PatchError, json as json_patch, merge, strategic};
 use crate::testing::{self, resource};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What a strategic merge patch makes of an object of the core group.
+/// Checks the result of a strategic merge patch of an object of the core group.
 fn check(plural: &str, object: &Value, patch: &Value, expected: &Value) {
     assert_eq!(strategic(&resource("", plural), object, patch).as_ref(), Ok(expected), "{patch}");
 }
@@ -19,7 +19,7 @@ fn check_spec(spec: &Value, patch: &Value, expected: &Value) {
 }
 
 #[test]
-fn fields_are_laid_over_fields() {
+fn fields_are_merged() {
     let object = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"x": 1}});
     let patch =
         json!({"metadata": {"labels": {"b": null, "c": "3", "d": null}}, "spec": {"y": {"z": null, "q": 1}}});
@@ -102,7 +102,7 @@ fn other_lists_are_replaced_completely() {
         &json!({"containers": [{"name": "a", "args": ["z"]}]}),
         &json!({"containers": [{"name": "a", "args": ["z"]}]}),
     );
-    // The finalizers of a namespace's spec are another type than those of its metadata.
+    // The type of `finalizers` in the spec of a namespace differs from that in its metadata.
     let object = json!({"spec": {"finalizers": ["a"]}});
     check(
         "namespaces",
@@ -193,7 +193,7 @@ fn patches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn operations_apply_in_turn() {
+fn operations_apply_in_order() {
     let object = json!({"a": {"b": [1, 2]}, "x/y": 1, "m~n": 2});
     let table = [
         (
@@ -268,7 +268,7 @@ fn a_short_patch_cannot_make_a_huge_object() {
     assert_eq!(error.code(), 413);
 }
 
-/// RFC 7386, word for word.
+/// Applies a merge patch by the pseudocode of RFC 7386.
 fn reference(target: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return patch.clone() };
     let mut result = target.as_object().cloned().unwrap_or_default();
@@ -307,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn a_strategic_patch_applied_twice_is_the_same_as_once(object in specimen(false), patch in specimen(true)) {
+    fn a_strategic_patch_applied_twice_is_the_same_as_once(object in any_pod(false), patch in any_pod(true)) {
         let pods = resource("", "pods");
         let once = strategic(&pods, &object, &patch).unwrap();
         prop_assert_eq!(strategic(&pods, &once, &patch), Ok(once));
@@ -348,8 +348,8 @@ proptest! {
     }
 }
 
-/// A pod, or a patch of one: the same with deletions.
-fn specimen(is_patch: bool) -> impl Strategy<Value = Value> {
+/// Generates a pod, or a patch of a pod, which also contains deletions.
+fn any_pod(is_patch: bool) -> impl Strategy<Value = Value> {
     let items = || {
         prop::collection::btree_map(
             "[a-f]",
