@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 on_both! {
     shared: [
         a_refusal_names_the_user_the_verb_and_the_resource,
-        a_role_allows_what_its_rules_say,
+        a_role_allows_the_requests_that_match_its_rules,
         a_binding_to_a_missing_role_is_named,
         an_apply_that_creates_needs_the_verb_create,
-        a_user_cannot_grant_more_than_it_has,
+        a_user_cannot_grant_permissions_that_it_lacks,
         impersonation_needs_the_verb_impersonate,
-        reviews_answer_what_users_may_do,
+        reviews_report_the_permissions_of_users,
         invalid_reviews_are_refused,
         a_service_account_gets_a_token,
     ],
@@ -168,7 +168,7 @@ async fn a_refusal_names_the_user_the_verb_and_the_resource(server: &Server) {
     }
 }
 
-async fn a_role_allows_what_its_rules_say(server: &Server) {
+async fn a_role_allows_the_requests_that_match_its_rules(server: &Server) {
     let office = Office::new(server).await;
     let rules = json!([
         { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "create"] },
@@ -236,7 +236,7 @@ async fn an_apply_that_creates_needs_the_verb_create(server: &Server) {
     assert_eq!(office.ask(request(), config).await["kind"], "ConfigMap");
 }
 
-async fn a_user_cannot_grant_more_than_it_has(server: &Server) {
+async fn a_user_cannot_grant_permissions_that_it_lacks(server: &Server) {
     let office = Office::new(server).await;
     let rules = json!([
         { "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create"] },
@@ -279,7 +279,7 @@ async fn impersonation_needs_the_verb_impersonate(server: &Server) {
     assert_eq!(nobody["code"], code, "{nobody}");
 }
 
-async fn reviews_answer_what_users_may_do(server: &Server) {
+async fn reviews_report_the_permissions_of_users(server: &Server) {
     let office = Office::new(server).await;
     let rules = json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list"] }]);
     office.grant("worker", office.account(), rules).await;

@@ -1,4 +1,4 @@
-//! What users may do: roles and bindings, impersonation, tokens and reviews.
+//! The permissions of users: roles and bindings, impersonation, tokens and reviews.
 
 use crate::probe::{Answer, MAPS, Probe, named, read, refusal};
 use http::Request;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBSITE: &str = "system:serviceaccount:ops:website";
 
-/// A server with the namespace `ops`, and a client of a user.
-struct Office {
+/// The clients of an administrator and of a user, for a server with the namespace `ops`.
+struct Clients {
     admin: Probe,
     user: Probe,
 }
 
-impl Office {
+impl Clients {
     async fn new(user: impl Into<User>) -> Self {
         let server = DevServer::start();
         let client = server.client_as(user);
@@ -50,9 +50,9 @@ fn message(answer: &Answer) -> &str {
 const OPS_MAPS: &str = "/api/v1/namespaces/ops/configmaps";
 
 #[tokio::test]
-async fn a_user_without_roles_may_do_nothing_but_discover() {
-    let office = Office::new(WEBSITE).await;
-    let user = &office.user;
+async fn a_user_without_roles_can_only_use_discovery() {
+    let clients = Clients::new(WEBSITE).await;
+    let user = &clients.user;
     assert_eq!(
         message(&user.get(OPS_MAPS).await),
         format!(
@@ -84,22 +84,22 @@ async fn a_user_without_roles_may_do_nothing_but_discover() {
     for open in ["/version", "/api", "/apis", "/api/v1", "/openapi/v3", "/healthz"] {
         assert_eq!(user.get(open).await.0, 200, "{open}");
     }
-    // Other users are not restricted.
-    assert_eq!(office.admin.get(OPS_MAPS).await.0, 200);
+    // The permissions of other users are not limited.
+    assert_eq!(clients.admin.get(OPS_MAPS).await.0, 200);
 }
 
 #[tokio::test]
-async fn a_role_allows_what_its_rules_say() {
-    let office = Office::new(WEBSITE).await;
-    office
+async fn a_role_allows_the_requests_that_match_its_rules() {
+    let clients = Clients::new(WEBSITE).await;
+    clients
         .role(json!([
             { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "create"] },
             { "apiGroups": ["apps"], "resources": ["deployments/status"], "verbs": ["*"] },
             { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["one"], "verbs": ["get", "watch"] },
         ]))
         .await;
-    office.bind(json!({ "kind": "ServiceAccount", "name": "website" })).await;
-    let user = &office.user;
+    clients.bind(json!({ "kind": "ServiceAccount", "name": "website" })).await;
+    let user = &clients.user;
     user.make(OPS_MAPS, named("a")).await;
     assert_eq!(user.get(OPS_MAPS).await.0, 200);
     assert_eq!(user.get(&format!("{OPS_MAPS}/a")).await.0, 200);
@@ -117,16 +117,16 @@ async fn a_role_allows_what_its_rules_say() {
         |name: &str| format!("{secrets}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3D{name}");
     assert_eq!(user.get(&watch("one")).await.0, 200);
     assert_eq!(user.get(&watch("two")).await.0, 403);
-    // The rules count as they are when a request arrives.
-    office.admin.delete(&format!("{GROUP}/namespaces/ops/rolebindings/worker")).await;
+    // Each request is checked against the current rules.
+    clients.admin.delete(&format!("{GROUP}/namespaces/ops/rolebindings/worker")).await;
     assert_eq!(user.get(OPS_MAPS).await.0, 403);
 }
 
 #[tokio::test]
-async fn a_missing_role_is_named() {
-    let office = Office::new("alice").await;
-    office.bind(json!({ "kind": "User", "name": "alice" })).await;
-    let text = office.user.get(OPS_MAPS).await;
+async fn a_missing_role_is_reported_with_its_name() {
+    let clients = Clients::new("alice").await;
+    clients.bind(json!({ "kind": "User", "name": "alice" })).await;
+    let text = clients.user.get(OPS_MAPS).await;
     assert!(
         message(&text)
             .ends_with(r#"in the namespace "ops": RBAC: role.rbac.authorization.k8s.io "worker" not found"#),
@@ -136,9 +136,9 @@ async fn a_missing_role_is_named() {
 
 #[tokio::test]
 async fn default_cluster_roles_apply_and_can_be_extended() {
-    let office = Office::new(User::new("alice").group("developers")).await;
-    let user = &office.user;
-    office.bind_in_cluster("view", json!({ "kind": "Group", "name": "developers" })).await;
+    let clients = Clients::new(User::new("alice").group("developers")).await;
+    let user = &clients.user;
+    clients.bind_in_cluster("view", json!({ "kind": "Group", "name": "developers" })).await;
     assert_eq!(user.get("/api/v1/pods").await.0, 200);
     assert_eq!(user.get("/api/v1/secrets").await.0, 403);
     assert_eq!(user.post(OPS_MAPS, named("a")).await.0, 403);
@@ -146,50 +146,50 @@ async fn default_cluster_roles_apply_and_can_be_extended() {
         "metadata": { "name": "more", "labels": { "rbac.authorization.k8s.io/aggregate-to-view": "true" } },
         "rules": [{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["list"] }],
     });
-    office.admin.make(&format!("{GROUP}/clusterroles"), added).await;
+    clients.admin.make(&format!("{GROUP}/clusterroles"), added).await;
     assert_eq!(user.get("/api/v1/secrets").await.0, 200);
 }
 
 #[tokio::test]
 async fn creating_by_apply_needs_the_verb_create() {
-    let office = Office::new("alice").await;
-    office.role(json!([{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"] }])).await;
-    office.bind(json!({ "kind": "User", "name": "alice" })).await;
+    let clients = Clients::new("alice").await;
+    clients.role(json!([{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"] }])).await;
+    clients.bind(json!({ "kind": "User", "name": "alice" })).await;
     let path = format!("{OPS_MAPS}/a?fieldManager=me");
     let config =
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } });
     let apply =
-        || office.user.ask_as("application/apply-patch+yaml", http::Method::PATCH, &path, Some(&config));
+        || clients.user.ask_as("application/apply-patch+yaml", http::Method::PATCH, &path, Some(&config));
     assert_eq!(
         message(&apply().await),
         r#"configmaps "a" is forbidden: User "alice" cannot create resource "configmaps" in API group "" in the namespace "ops""#
     );
-    office.admin.make(OPS_MAPS, named("a")).await;
+    clients.admin.make(OPS_MAPS, named("a")).await;
     assert_eq!(apply().await.0, 200);
 }
 
 #[tokio::test]
-async fn a_user_cannot_grant_more_than_it_has() {
-    let office = Office::new("alice").await;
-    office
+async fn a_user_cannot_grant_permissions_that_it_lacks() {
+    let clients = Clients::new("alice").await;
+    clients
         .role(json!([
             { "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["*"] },
             { "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] },
         ]))
         .await;
-    office.bind(json!({ "kind": "User", "name": "alice" })).await;
+    clients.bind(json!({ "kind": "User", "name": "alice" })).await;
     let roles = format!("{GROUP}/namespaces/ops/roles");
     let role = |name: &str, verbs: &[&str]| json!({ "metadata": { "name": name }, "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": verbs }] });
-    // `*` on roles includes the verb `escalate`.
-    office.user.make(&roles, role("mine", &["get", "delete"])).await;
+    // The verb `*` on roles includes `escalate`.
+    clients.user.make(&roles, role("mine", &["get", "delete"])).await;
     let narrow = json!([
         { "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create", "update"] },
         { "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] },
     ]);
-    office.admin.patch(&format!("{roles}/worker"), json!({ "rules": narrow })).await;
-    office.user.make(&roles, role("less", &["get"])).await;
+    clients.admin.patch(&format!("{roles}/worker"), json!({ "rules": narrow })).await;
+    clients.user.make(&roles, role("less", &["get"])).await;
     assert_eq!(
-        message(&office.user.post(&roles, role("more", &["get", "delete", "list"])).await),
+        message(&clients.user.post(&roles, role("more", &["get", "delete", "list"])).await),
         "roles.rbac.authorization.k8s.io \"more\" is forbidden: user \"alice\" (groups=[\"system:authenticated\"]) is \
          attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\" \"list\"]}"
     );
@@ -198,7 +198,7 @@ async fn a_user_cannot_grant_more_than_it_has() {
         "subjects": [{ "kind": "User", "name": "alice" }],
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "mine" },
     });
-    assert_eq!(office.user.post(&format!("{GROUP}/namespaces/ops/rolebindings"), binding).await.0, 403);
+    assert_eq!(clients.user.post(&format!("{GROUP}/namespaces/ops/rolebindings"), binding).await.0, 403);
 }
 
 async fn impersonate(probe: &Probe, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -211,64 +211,64 @@ async fn impersonate(probe: &Probe, path: &str, headers: &[(&str, &str)]) -> Ans
 
 #[tokio::test]
 async fn impersonation_needs_the_verb_impersonate() {
-    let office = Office::new("alice").await;
+    let clients = Clients::new("alice").await;
     let as_bob = [("impersonate-user", "bob"), ("impersonate-group", "developers")];
     assert_eq!(
-        message(&impersonate(&office.user, OPS_MAPS, &as_bob).await),
+        message(&impersonate(&clients.user, OPS_MAPS, &as_bob).await),
         r#"users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope"#
     );
-    // An administrator may, and then has the permissions of bob.
+    // An administrator is allowed to, and then has the permissions of bob.
     assert_eq!(
-        message(&impersonate(&office.admin, OPS_MAPS, &as_bob).await),
+        message(&impersonate(&clients.admin, OPS_MAPS, &as_bob).await),
         r#"configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace "ops""#
     );
-    office.bind_in_cluster("view", json!({ "kind": "Group", "name": "developers" })).await;
-    assert_eq!(impersonate(&office.admin, OPS_MAPS, &as_bob).await.0, 200);
-    assert_eq!(impersonate(&office.admin, OPS_MAPS, &as_bob[..1]).await.0, 403);
-    assert_eq!(refusal(&impersonate(&office.admin, OPS_MAPS, &as_bob[1..]).await), (400, "BadRequest"));
+    clients.bind_in_cluster("view", json!({ "kind": "Group", "name": "developers" })).await;
+    assert_eq!(impersonate(&clients.admin, OPS_MAPS, &as_bob).await.0, 200);
+    assert_eq!(impersonate(&clients.admin, OPS_MAPS, &as_bob[..1]).await.0, 403);
+    assert_eq!(refusal(&impersonate(&clients.admin, OPS_MAPS, &as_bob[1..]).await), (400, "BadRequest"));
     let account = [("impersonate-user", WEBSITE)];
-    office
+    clients
         .role(json!([{ "apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"] }]))
         .await;
-    office.bind(json!({ "kind": "User", "name": "alice" })).await;
-    let refused = impersonate(&office.user, OPS_MAPS, &account).await;
+    clients.bind(json!({ "kind": "User", "name": "alice" })).await;
+    let refused = impersonate(&clients.user, OPS_MAPS, &account).await;
     assert!(message(&refused).contains(&format!("User {WEBSITE:?} cannot list")), "{refused:?}");
 }
 
 #[tokio::test]
-async fn reviews_answer_what_users_may_do() {
-    let office = Office::new(WEBSITE).await;
-    office.role(json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list"] }])).await;
-    office.bind(json!({ "kind": "ServiceAccount", "name": "website" })).await;
+async fn reviews_report_the_permissions_of_users() {
+    let clients = Clients::new(WEBSITE).await;
+    clients.role(json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list"] }])).await;
+    clients.bind(json!({ "kind": "ServiceAccount", "name": "website" })).await;
     let pods = |verb: &str| json!({ "verb": verb, "resource": "pods", "namespace": "ops" });
     let reviews = "/apis/authorization.k8s.io/v1";
     let own = |verb: &str| json!({ "spec": { "resourceAttributes": pods(verb) } });
     let own_path = format!("{reviews}/selfsubjectaccessreviews");
-    let allowed = office.user.make(&own_path, own("list")).await;
+    let allowed = clients.user.make(&own_path, own("list")).await;
     let reason =
         r#"RBAC: allowed by RoleBinding "worker/ops" of Role "worker" to ServiceAccount "website/ops""#;
     assert_eq!(allowed["status"], json!({ "allowed": true, "reason": reason }));
-    assert_eq!(office.user.make(&own_path, own("get")).await["status"], json!({ "allowed": false }));
-    assert_eq!(office.admin.make(&own_path, own("get")).await["status"], json!({ "allowed": true }));
+    assert_eq!(clients.user.make(&own_path, own("get")).await["status"], json!({ "allowed": false }));
+    assert_eq!(clients.admin.make(&own_path, own("get")).await["status"], json!({ "allowed": true }));
 
     let of = |user: &str| json!({ "spec": { "resourceAttributes": pods("list"), "user": user } });
     let path = format!("{reviews}/subjectaccessreviews");
-    assert_eq!(office.admin.make(&path, of(WEBSITE)).await["status"]["allowed"], true);
-    assert_eq!(office.admin.make(&path, of("bob")).await["status"]["allowed"], false);
-    assert_eq!(office.user.post(&path, of("bob")).await.0, 403);
-    assert_eq!(refusal(&office.admin.post(&path, own("list")).await), (422, "Invalid"));
-    assert_eq!(refusal(&office.admin.post(&own_path, json!({ "spec": {} })).await), (422, "Invalid"));
-    assert_eq!(office.admin.get(&path).await.0, 405);
+    assert_eq!(clients.admin.make(&path, of(WEBSITE)).await["status"]["allowed"], true);
+    assert_eq!(clients.admin.make(&path, of("bob")).await["status"]["allowed"], false);
+    assert_eq!(clients.user.post(&path, of("bob")).await.0, 403);
+    assert_eq!(refusal(&clients.admin.post(&path, own("list")).await), (422, "Invalid"));
+    assert_eq!(refusal(&clients.admin.post(&own_path, json!({ "spec": {} })).await), (422, "Invalid"));
+    assert_eq!(clients.admin.get(&path).await.0, 405);
 
     let local = |namespace: &str| format!("{reviews}/namespaces/{namespace}/localsubjectaccessreviews");
     let mut review = of(WEBSITE);
     review["metadata"] = json!({ "namespace": "ops" });
-    assert_eq!(office.admin.make(&local("ops"), review).await["status"]["allowed"], true);
+    assert_eq!(clients.admin.make(&local("ops"), review).await["status"]["allowed"], true);
     let mut other = of(WEBSITE);
     other["metadata"] = json!({ "namespace": "default" });
-    assert_eq!(refusal(&office.admin.post(&local("default"), other).await), (422, "Invalid"));
+    assert_eq!(refusal(&clients.admin.post(&local("default"), other).await), (422, "Invalid"));
 
-    let rules = office
+    let rules = clients
         .user
         .make(&format!("{reviews}/selfsubjectrulesreviews"), json!({ "spec": { "namespace": "ops" } }))
         .await;
@@ -278,7 +278,7 @@ async fn reviews_answer_what_users_may_do() {
         "{rules:?}"
     );
 
-    let who = office.user.make("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).await;
+    let who = clients.user.make("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).await;
     assert_eq!(
         who["status"]["userInfo"],
         json!({ "username": WEBSITE, "groups": ["system:serviceaccounts", "system:serviceaccounts:ops", "system:authenticated"] })
@@ -315,7 +315,7 @@ async fn a_token_of_a_service_account_expires_and_ends_with_the_account() {
 }
 
 #[tokio::test]
-async fn a_socket_knows_users_by_their_tokens() {
+async fn a_socket_identifies_users_by_their_tokens() {
     let builder = DevServer::builder().listen("127.0.0.1:0").token("secret");
     let server = builder.user("alice", "alices").start().await.unwrap();
     let ask = |token: &str| {

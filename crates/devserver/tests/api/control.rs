@@ -1,4 +1,4 @@
-//! Faults can be injected from outside, if the server was told to allow it.
+//! Faults can be injected over HTTP if the server allows it.
 
 use crate::probe::{MAPS, Next, Probe, refusal};
 use http::Method;
@@ -24,7 +24,7 @@ async fn faults_are_injected_counted_and_withdrawn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_store_is_shaken() {
+async fn watches_are_cut_and_versions_compacted_or_reset_over_http() {
     let probe = open().await;
     probe.make_maps(["a"]).await;
     let watch = probe.watch(&format!("{MAPS}?watch=1&resourceVersion={}", probe.server.version())).await;

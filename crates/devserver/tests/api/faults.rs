@@ -37,7 +37,7 @@ async fn returns_any_code_a_number_of_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tells_when_to_come_again() {
+async fn sends_the_retry_after_header() {
     let probe = Probe::new();
     probe.server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(7)));
     let response = probe.send(Request::get("/version").body(Body::empty()).unwrap()).await;
@@ -94,7 +94,7 @@ async fn cuts_a_watch_after_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sends_pieces_of_any_size() {
+async fn sends_chunks_of_any_size() {
     use http_body_util::BodyExt;
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
@@ -165,7 +165,7 @@ async fn expires_continue_tokens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refuses_connections_and_comes_back_with_the_data() {
+async fn refuses_connections_and_keeps_the_data() {
     let probe = Probe::new();
     probe.make_maps(["a"]).await;
     let watch = probe.watch(&format!("{MAPS}?watch=1&resourceVersion={}", probe.server.version())).await;

@@ -13,7 +13,7 @@ async fn warnings(probe: &Probe, path: &str, body: &str) -> (u16, Vec<String>) {
 }
 
 #[tokio::test]
-async fn unknown_and_duplicate_fields_are_warned_of_dropped_or_refused() {
+async fn unknown_and_duplicate_fields_cause_warnings_or_are_dropped_or_refused() {
     let probe = Probe::new();
     let body = |name: &str| {
         format!(r#"{{"metadata":{{"name":"{name}","foo":1}},"data":{{"a":"1","a":"2"}},"bar":2}}"#)
@@ -46,7 +46,7 @@ async fn fields_that_every_kind_has_are_known() {
             "tolerations": [{ "operator": "Exists" }], "securityContext": { "runAsUser": 1 } }, "status": { "phase": "Pending" } });
     let (code, found) = warnings(&probe, &format!("{PODS}?fieldValidation=Strict"), &pod.to_string()).await;
     assert_eq!((code, found), (201, Vec::new()));
-    // What the server sends is what it takes.
+    // An object that the server has returned contains no unknown fields.
     let mut stored: Value = probe.get(&format!("{PODS}/a")).await.1;
     stored["metadata"]["labels"]["x"] = "z".into();
     let request =

@@ -1,4 +1,4 @@
-//! Objects are shown in the form that the client asks for.
+//! Objects are returned in the format that the client requests.
 
 use crate::probe::{MAPS, PODS, Probe, labelled};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 #[tokio::test(start_paused = true)]
-async fn metadata_can_be_had_alone() {
+async fn metadata_can_be_requested_without_the_object() {
     let probe = Probe::new();
     let mut pod = labelled("a", "front");
     pod["spec"] = json!({ "nodeName": "n" });
@@ -56,7 +56,7 @@ fn value(body: &Bytes) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn built_in_kinds_are_shown_in_protobuf() {
+async fn built_in_kinds_are_encoded_as_protobuf() {
     let probe = Probe::new();
     let pod = probe.make(PODS, labelled("a", "front")).await;
     let both = format!("{PROTOBUF},application/json");
@@ -89,7 +89,7 @@ async fn a_watch_in_protobuf_has_the_same_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_are_taken_in_protobuf() {
+async fn objects_are_accepted_as_protobuf() {
     let probe = Probe::new();
     let schema = Schema::of("v1", "ConfigMap").unwrap();
     let map =

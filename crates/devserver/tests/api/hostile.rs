@@ -1,4 +1,4 @@
-//! Whatever is asked, the server answers with sense.
+//! The server responds to any request with a valid response.
 
 use crate::probe::{MAPS, Probe, named};
 use http::{Method, Request};
@@ -77,7 +77,7 @@ fn query() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned),
         "[a-zA-Z0-9%+=,()!.-]{0,12}",
     ];
-    // Whatever else they say, watches end at once.
+    // Watches end at once, regardless of their other parameters.
     prop::collection::vec((name, value), 0..5).prop_map(|pairs| {
         let said = pairs.into_iter().map(|(name, value)| format!("{name}={value}&")).collect::<String>();
         format!("timeoutSeconds=1&{said}")
@@ -131,7 +131,7 @@ prop_compose! {
     }
 }
 
-/// Sends a request, and checks that the answer is one.
+/// Sends a request, and checks that the response is valid.
 async fn survive(probe: &Probe, hostile: Hostile) -> Result<(), TestCaseError> {
     let request = Request::builder()
         .method(Method::from_bytes(hostile.method.as_bytes()).unwrap())
@@ -139,7 +139,7 @@ async fn survive(probe: &Probe, hostile: Hostile) -> Result<(), TestCaseError> {
         .header("accept", &hostile.accept)
         .header("content-type", &hostile.content_type)
         .body(Body::from(hostile.body.clone()));
-    // A request that HTTP cannot carry does not reach a server.
+    // Requests that HTTP cannot represent are skipped.
     let Ok(request) = request else { return Ok(()) };
     let answered = tokio::time::timeout(Duration::from_secs(3600), async {
         let response = probe.send(request).await;
@@ -152,7 +152,8 @@ async fn survive(probe: &Probe, hostile: Hostile) -> Result<(), TestCaseError> {
         let status: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         prop_assert_eq!(&status["kind"], "Status", "{} {:?}", code, body);
         prop_assert_eq!(&status["code"], code);
-        // Some mistakes of a client the API server takes for its own, and gives no reason; this server has none to give.
+        // As kube-apiserver, this server reports some client errors as 500 without a reason. A 500 with a
+        // reason would be an error of the server.
         prop_assert!(code != 500 || status["reason"].is_null(), "{}", status);
     }
     Ok(())
@@ -176,9 +177,9 @@ proptest! {
     }
 }
 
-/// What is written where a definition says is as deep as that.
+/// The depth of a written value is that of its path in the definition.
 #[tokio::test(start_paused = true)]
-async fn what_would_be_too_deep_to_read_back_is_not_stored() {
+async fn objects_that_are_too_deep_to_be_parsed_are_refused() {
     let probe = Probe::new();
     let path = format!(".spec{}", ".a".repeat(130));
     let definition = json!({

@@ -1,4 +1,4 @@
-//! Clients that ask for too much get an answer that says so, and others do not notice.
+//! Requests that exceed a limit get an error, and other clients are not affected.
 
 use crate::probe::MAPS;
 use kube_devserver::DevServer;
@@ -11,28 +11,28 @@ async fn open() -> DevServer {
     DevServer::builder().listen("127.0.0.1:0").start().await.unwrap()
 }
 
-/// What the server says to these bytes until it ends the connection, or has said enough to tell.
-async fn said(server: &DevServer, bytes: &[u8]) -> String {
+/// Sends these bytes, and returns the response until the connection ends or 100 bytes were read.
+async fn response(server: &DevServer, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address().unwrap()).await.unwrap();
     let (mut reading, mut writing) = stream.split();
-    let mut said = Vec::new();
-    // A server that has had enough may end the connection while it is written to.
+    let mut response = Vec::new();
+    // The server can close the connection before it has read all bytes.
     let write = async { writing.write_all(bytes).await };
     let read = async {
         let mut room = [0; 4096];
         while let Ok(count @ 1..) = reading.read(&mut room).await {
-            said.extend_from_slice(&room[..count]);
-            if said.len() > 100 {
+            response.extend_from_slice(&room[..count]);
+            if response.len() > 100 {
                 break;
             }
         }
     };
     let _ = tokio::join!(write, read);
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
-async fn is_well(server: &DevServer) -> bool {
-    said(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.starts_with("HTTP/1.1 200")
+async fn is_healthy(server: &DevServer) -> bool {
+    response(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.starts_with("HTTP/1.1 200")
 }
 
 fn post(body: &str, length: usize) -> Vec<u8> {
@@ -71,9 +71,9 @@ async fn requests_that_are_too_large_are_refused() {
             "4",
         ),
     ] {
-        let answer = said(&server, &request).await;
+        let answer = response(&server, &request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{name}: {answer}");
-        assert!(is_well(&server).await, "{name}");
+        assert!(is_healthy(&server).await, "{name}");
     }
 }
 
@@ -87,25 +87,29 @@ async fn a_body_without_end_is_refused() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.split();
     let chunk = [b"10000\r\n".to_vec(), vec![b' '; 1 << 16], b"\r\n".to_vec()].concat();
-    // Far more than it takes; at some time nobody listens any more.
+    // The size is far above the limit, so that the server closes the connection at some time.
     let write = async {
         for _ in 0..4000 {
             if writing.write_all(&chunk).await.is_err() {
                 return "ended";
             }
         }
-        "taken whole"
+        "accepted"
     };
     let read = async {
-        let mut said = Vec::new();
-        // An end that comes while one writes may take the answer with it.
-        let _ = reading.read_to_end(&mut said).await;
-        said
+        let mut response = Vec::new();
+        // If the connection is reset during a write, the response can be lost.
+        let _ = reading.read_to_end(&mut response).await;
+        response
     };
-    let (written, said) = tokio::join!(write, read);
+    let (written, response) = tokio::join!(write, read);
     assert_eq!(written, "ended");
-    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 413"), "{}", String::from_utf8_lossy(&said));
-    assert!(is_well(&server).await);
+    assert!(
+        response.is_empty() || response.starts_with(b"HTTP/1.1 413"),
+        "{}",
+        String::from_utf8_lossy(&response)
+    );
+    assert!(is_healthy(&server).await);
 }
 
 #[tokio::test]
@@ -115,13 +119,13 @@ async fn idle_connections_do_not_block_others() {
     let mut idle = Vec::new();
     for number in 0..300 {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // Some say nothing at all, and others say it slowly.
+        // Some connections send nothing, and others an incomplete request.
         if number % 2 == 0 {
             stream.write_all(b"GET /healthz HT").await.unwrap();
         }
         idle.push(stream);
     }
-    assert!(is_well(&server).await);
+    assert!(is_healthy(&server).await);
     drop(idle);
-    assert!(is_well(&server).await);
+    assert!(is_healthy(&server).await);
 }

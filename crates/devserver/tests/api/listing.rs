@@ -1,10 +1,10 @@
-//! Lists are of one version, page by page, and of what the selectors select.
+//! Lists show one version across all pages, and contain the selected objects.
 
 use crate::probe::{MAPS, PODS, Probe, labelled, named, names, refusal, version};
 use kube_devserver::DevServer;
 use serde_json::{Value, json};
 
-/// Walks through all pages, and makes a change before each next one.
+/// Reads all pages, and makes a change before each page except the first.
 async fn pages(probe: &Probe, first: &str, mut between: impl AsyncFnMut()) -> (Vec<String>, Vec<u64>) {
     let (mut path, mut found, mut versions) = (first.to_owned(), Vec::new(), Vec::new());
     loop {
@@ -40,7 +40,7 @@ async fn namespaces_come_in_the_order_of_their_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_show_one_version_whatever_happens_meanwhile() {
+async fn pages_show_one_version_while_objects_change() {
     let probe = Probe::new();
     probe.make_maps(["a", "b", "c", "d", "e"]).await;
     let before = probe.server.version();
@@ -86,7 +86,7 @@ async fn an_expired_token_comes_with_a_fresh_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_tokens_are_refused() {
+async fn invalid_tokens_are_refused() {
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
     let (_, page) = probe.get(&format!("{MAPS}?limit=1")).await;
@@ -96,7 +96,7 @@ async fn wrong_tokens_are_refused() {
     }
 }
 
-/// The names in a list with this query, taken after a, b and c were made and b was deleted at once.
+/// Returns the names in a list with this query, after a, b and c were created and b was deleted.
 async fn at(query: impl Fn([u64; 4]) -> String) -> (u16, Value) {
     let probe = Probe::of(DevServer::start());
     let mut versions = [0; 4];
@@ -145,7 +145,7 @@ async fn versions_that_cannot_be_shown_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_comes_soon_is_waited_for() {
+async fn a_list_waits_for_a_version_that_is_reached_soon() {
     let probe = Probe::new();
     let path = format!("{MAPS}?resourceVersion={}", probe.server.version() + 1);
     let (list, _) = tokio::join!(probe.get(&path), probe.make(MAPS, named("a")));
@@ -165,7 +165,7 @@ async fn a_compacted_version_is_expired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selectors_select() {
+async fn lists_contain_only_selected_objects() {
     let probe = Probe::new();
     for (name, tier, node) in [("a", "front", "n1"), ("b", "back", "n2"), ("c", "front", "n2")] {
         let mut pod = labelled(name, tier);
@@ -190,7 +190,7 @@ async fn selectors_select() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shards_share_the_objects_among_them() {
+async fn each_object_is_in_one_shard() {
     let probe = Probe::new();
     for name in 0..20 {
         probe.make(MAPS, named(&format!("m{name}"))).await;

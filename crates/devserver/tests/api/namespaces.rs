@@ -1,10 +1,10 @@
-//! Objects live in namespaces, and go with them.
+//! Objects are deleted with their namespaces.
 
 use crate::probe::{MAPS, Probe, named, names, refusal};
 use serde_json::json;
 
 #[tokio::test(start_paused = true)]
-async fn every_cluster_has_four() {
+async fn every_cluster_has_the_four_initial_namespaces() {
     let probe = Probe::new();
     let (_, list) = probe.get("/api/v1/namespaces").await;
     assert_eq!(names(&list), ["default", "kube-node-lease", "kube-public", "kube-system"]);
@@ -12,7 +12,7 @@ async fn every_cluster_has_four() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_needs_one_that_is_there() {
+async fn an_object_needs_an_existing_namespace() {
     let probe = Probe::new();
     let answer = probe.post("/api/v1/namespaces/none/configmaps", named("a")).await;
     assert_eq!(refusal(&answer), (404, "NotFound"));
@@ -38,7 +38,7 @@ async fn objects_are_deleted_with_their_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_in_it_holds_it() {
+async fn a_finalizer_of_an_object_delays_the_deletion_of_its_namespace() {
     let probe = Probe::new();
     let maps = "/api/v1/namespaces/web/configmaps";
     probe.make("/api/v1/namespaces", named("web")).await;

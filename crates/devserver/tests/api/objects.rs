@@ -1,4 +1,4 @@
-//! Objects are made, read and replaced as the API server does it.
+//! Objects are created, read and replaced as by kube-apiserver.
 
 use crate::probe::{MAPS, PODS, Probe, named, refusal, version};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn a_name_can_be_used_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_objects_are_refused_with_the_field() {
+async fn invalid_objects_are_refused_with_the_field() {
     let probe = Probe::new();
     let table = [
         (named("A_b"), 422, "Invalid"),
@@ -56,7 +56,7 @@ async fn wrong_objects_are_refused_with_the_field() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_needs_the_version_that_is_there() {
+async fn an_update_needs_the_current_version() {
     let probe = Probe::new();
     let path = format!("{MAPS}/a");
     let mut map = probe.make(MAPS, named("a")).await;
@@ -82,7 +82,7 @@ async fn an_update_that_changes_nothing_keeps_the_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_means_the_object_in_the_path() {
+async fn an_update_must_name_the_object_in_the_path() {
     let probe = Probe::new();
     probe.make_maps(["a"]).await;
     assert_eq!(refusal(&probe.put(&format!("{MAPS}/a"), named("b")).await), (400, "BadRequest"));
@@ -92,7 +92,7 @@ async fn an_update_means_the_object_in_the_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn generation_moves_with_the_spec_and_status_has_its_own_door() {
+async fn generation_increases_with_the_spec_and_status_is_a_subresource() {
     let probe = Probe::new();
     let at = "/apis/apps/v1/namespaces/default/deployments";
     let made = probe
@@ -144,7 +144,7 @@ async fn a_dry_run_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_have_a_limit_and_a_language() {
+async fn bodies_have_a_maximum_size_and_a_supported_media_type() {
     let probe = Probe::new();
     let mut large = named("a");
     large["data"] = json!({ "x": "y".repeat(3 * 1024 * 1024) });

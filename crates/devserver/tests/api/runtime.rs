@@ -1,4 +1,4 @@
-//! kube-rs follows the server, whichever way it lists.
+//! The reflectors of kube-rs work with the server in every list mode.
 
 use crate::probe::{MAPS, Probe, named};
 use futures_util::{StreamExt, pin_mut};
@@ -11,15 +11,15 @@ use kube_devserver::Fault;
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What there is, as the server lists it.
-async fn truth(probe: &Probe) -> BTreeMap<String, String> {
+/// Returns the objects as listed by the server.
+async fn listed(probe: &Probe) -> BTreeMap<String, String> {
     let (_, list) = probe.get(MAPS).await;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let items = list["items"].as_array().unwrap().iter();
     items.map(|item| (text(&item["metadata"]["name"]), text(&item["data"]["x"]))).collect()
 }
 
-/// Makes a thousand changes, the last of which creates the object `last`.
+/// Makes a thousand changes; the last one creates the object `last`.
 async fn change(probe: &Probe) {
     for turn in 0..999_usize {
         let path = format!("{MAPS}/m{}", turn % 37);
@@ -33,7 +33,7 @@ async fn change(probe: &Probe) {
     probe.make_maps(["last"]).await;
 }
 
-async fn follow(config: Config, fault: Option<Fault>) {
+async fn check_reflector(config: Config, fault: Option<Fault>) {
     let probe = Probe::new();
     probe.make_maps(["m1", "m2", "m3"]).await;
     let fault = fault.map(|fault| probe.server.faults().inject(fault));
@@ -54,22 +54,22 @@ async fn follow(config: Config, fault: Option<Fault>) {
         let data = map.data.as_ref().and_then(|data| data.get("x")).cloned().unwrap_or_default();
         (map.metadata.name.clone().unwrap(), data)
     });
-    assert_eq!(seen.collect::<BTreeMap<_, _>>(), truth(&probe).await);
+    assert_eq!(seen.collect::<BTreeMap<_, _>>(), listed(&probe).await);
     assert!(fault.is_none_or(|fault| fault.hits() > 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn by_pages_and_a_watch() {
-    follow(Config::default().page_size(2), None).await;
+async fn a_reflector_syncs_by_pages_and_a_watch() {
+    check_reflector(Config::default().page_size(2), None).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn by_a_streaming_list() {
-    follow(Config::default().streaming_lists(), None).await;
+async fn a_reflector_syncs_by_a_streaming_list() {
+    check_reflector(Config::default().streaming_lists(), None).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn through_watches_that_break() {
-    follow(Config::default(), Some(Fault::cut_after_events(100).abruptly())).await;
-    follow(Config::default().streaming_lists(), Some(Fault::cut_after_events(100))).await;
+async fn a_reflector_syncs_when_watches_are_cut() {
+    check_reflector(Config::default(), Some(Fault::cut_after_events(100).abruptly())).await;
+    check_reflector(Config::default().streaming_lists(), Some(Fault::cut_after_events(100))).await;
 }

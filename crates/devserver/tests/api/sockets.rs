@@ -1,4 +1,4 @@
-//! The same server is reached through sockets, by those who may.
+//! The server accepts connections on sockets, with TLS and tokens.
 
 use crate::probe::{MAPS, named};
 use bytes::Bytes;
@@ -88,7 +88,7 @@ async fn http2_carries_many_watches_on_one_connection() {
 }
 
 #[tokio::test]
-async fn tls_and_a_token_let_the_right_ones_in() {
+async fn tls_and_a_token_are_required() {
     let server = DevServer::builder()
         .listen("127.0.0.1:0")
         .tls(["dev.example"])
@@ -130,7 +130,7 @@ async fn an_open_address_needs_tls_and_a_token() {
 }
 
 #[tokio::test]
-async fn a_broken_watch_is_broken_on_the_wire() {
+async fn an_abruptly_cut_watch_is_an_incomplete_response() {
     let server = open().await;
     let cut = server.faults().inject(Fault::cut_after_events(1).abruptly());
     text(ask_http1(connect(&server).await, request(MAPS, &named("a").to_string())).await).await;
@@ -142,12 +142,12 @@ async fn a_broken_watch_is_broken_on_the_wire() {
 }
 
 #[tokio::test]
-async fn refused_connections_are_closed_without_a_word() {
+async fn refused_connections_are_closed_without_a_response() {
     let server = open().await;
     let down = server.faults().inject(Fault::refuse_connections(std::time::Duration::from_secs(3600)));
     let mut stream = connect(&server).await;
     let mut said = Vec::new();
-    // Whether the end is an end or a reset is the system's choice.
+    // The operating system decides whether the connection ends or is reset.
     let _ = stream.write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let _ = stream.read_to_end(&mut said).await;
     assert!(said.is_empty());
@@ -172,7 +172,7 @@ async fn invalid_requests_close_the_connection() {
 }
 
 #[tokio::test]
-async fn dropping_the_server_frees_its_address() {
+async fn dropping_the_server_releases_its_address() {
     let server = open().await;
     let address = server.address().unwrap();
     let watch = ask_http1(connect(&server).await, request(&format!("{MAPS}?watch=1"), "")).await;

@@ -1,4 +1,4 @@
-//! A streaming list tells what there is, and where that ends.
+//! A streaming list delivers all objects, and then a bookmark that marks their end.
 
 use crate::probe::{MAPS, Probe, labelled, version};
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn a_bookmark_ends_the_initial_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_has_an_end_too() {
+async fn an_empty_list_also_ends_with_a_bookmark() {
     let probe = Probe::new();
     let mut watch = probe.watch(&format!("{MAPS}?{STREAM}&labelSelector=tier%3Dfront")).await;
     assert_eq!(watch.event().await.0, "BOOKMARK");
@@ -29,7 +29,7 @@ async fn nothing_has_an_end_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_initial_events_it_begins_now() {
+async fn without_initial_events_it_starts_at_the_newest_version() {
     let probe = Probe::new();
     probe.make_maps(["a"]).await;
     let query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
@@ -39,7 +39,7 @@ async fn without_initial_events_it_begins_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_does_not_come_is_an_error_in_the_stream() {
+async fn a_version_that_is_not_reached_is_an_error_event() {
     let probe = Probe::new();
     let (events, _) = probe.watch(&format!("{MAPS}?{STREAM}&resourceVersion=99")).await.rest().await;
     let (kind, status) = &events[0];

@@ -1,4 +1,4 @@
-//! Watches tell every change once, in order, from where they begin.
+//! Watches deliver every change once, in order, from the requested version.
 
 use crate::probe::{MAPS, Next, Probe, labelled, named, refusal, version};
 use kube_devserver::DevServer;
@@ -53,7 +53,7 @@ async fn other_namespaces_and_names_are_not_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_enter_and_leave_a_selector() {
+async fn objects_that_start_or_stop_to_match_a_selector_are_added_or_deleted() {
     let probe = Probe::new();
     probe.make(MAPS, labelled("a", "back")).await;
     let path =
@@ -107,7 +107,7 @@ async fn a_watch_that_falls_behind_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_in_time_with_the_newest_version() {
+async fn bookmarks_are_sent_at_the_interval_with_the_newest_version() {
     let probe = Probe::new();
     let path = format!("{MAPS}?watch=1&allowWatchBookmarks=true&resourceVersion={}", probe.server.version());
     let mut watch = probe.watch(&path).await;
@@ -123,7 +123,7 @@ async fn bookmarks_come_in_time_with_the_newest_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_in_its_time_with_a_last_bookmark() {
+async fn a_watch_ends_at_its_timeout_with_a_bookmark() {
     let probe = Probe::new();
     let started = Instant::now();
     let path = format!("{MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion=1");
@@ -136,7 +136,7 @@ async fn a_watch_ends_in_its_time_with_a_last_bookmark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_may_ask_to_last_for_ever() {
+async fn a_watch_can_have_the_maximum_timeout() {
     let probe = Probe::new();
     let path = format!("{MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}", i64::MAX);
     let mut watch = probe.watch(&path).await;
@@ -145,7 +145,7 @@ async fn a_watch_may_ask_to_last_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_the_future_waits_for_it() {
+async fn a_watch_waits_for_a_version_that_is_not_reached() {
     let probe = Probe::new();
     let path = format!("{MAPS}?watch=1&resourceVersion={}", probe.server.version() + 1);
     let mut watch = probe.watch(&path).await;
@@ -154,7 +154,7 @@ async fn a_watch_from_the_future_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_a_rule_is_refused() {
+async fn an_invalid_watch_is_refused() {
     let probe = Probe::new();
     for (query, expected) in [
         ("watch=1&sendInitialEvents=true", (422, "Invalid")),

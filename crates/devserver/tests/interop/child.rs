@@ -1,4 +1,4 @@
-//! A program that runs beside the test, is read line by line, and ends with it.
+//! Runs a program during a test, and reads its output by line.
 
 use std::{
     fs::{self, File},
@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far more than any program here takes; a test that waits this long has failed.
+/// The timeout of a test that waits for a program.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A program whose output is read while it runs; dropping this kills it.
+/// A program whose output is read while it runs. It is killed on drop.
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -21,23 +21,23 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a program; what it prints on standard error is kept in `errors`.
+    /// Starts a program, and redirects its standard error to the file `errors`.
     pub(crate) fn start(command: &mut Command, errors: PathBuf) -> Self {
         let file = File::create(&errors).unwrap();
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        // Unbounded: the program is never made to wait for the test.
+        // The channel is unbounded, so that the program never waits for the test.
         let (sender, lines) = mpsc::channel();
-        thread::spawn(move || pass_on(output, &sender));
+        thread::spawn(move || send_lines(output, &sender));
         Self { child, lines, errors }
     }
 
-    /// The next line, or none when the program has closed its output.
+    /// Returns the next line; `None` if the program has closed its output.
     pub(crate) fn line(&self) -> Option<String> {
         self.raw_line().map(|line| line.trim_end_matches('\n').to_owned())
     }
 
-    /// The next line that fits; what comes before it is passed over.
+    /// Returns the next line that matches, and skips the lines before it.
     pub(crate) fn line_with(&self, fits: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + LIMIT;
         let mut passed = Vec::new();
@@ -51,18 +51,19 @@ impl Running {
         panic!("no such line in {passed:#?}; {}", self.errors())
     }
 
-    /// Waits for its end, and returns how it ended with what it printed since the last line that was read.
+    /// Waits for the end of the program. Returns its exit status, and the output after the last line that was
+    /// read.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let output = std::iter::from_fn(|| self.raw_line()).collect();
         (self.child.wait().unwrap(), output)
     }
 
-    /// Ends its standard input.
+    /// Closes the program's standard input.
     pub(crate) fn end_input(&mut self) {
         self.child.stdin = None;
     }
 
-    /// What it has said on standard error.
+    /// Returns the program's standard error.
     pub(crate) fn errors(&self) -> String {
         format!("it said: {}", fs::read_to_string(&self.errors).unwrap_or_default())
     }
@@ -76,8 +77,8 @@ impl Running {
     }
 }
 
-/// Sends each line with its end, until there is none or nobody wants it.
-fn pass_on(mut from: impl BufRead, to: &Sender<String>) {
+/// Sends all lines, until the input or the receiver is closed.
+fn send_lines(mut from: impl BufRead, to: &Sender<String>) {
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         if to.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
@@ -89,7 +90,7 @@ fn pass_on(mut from: impl BufRead, to: &Sender<String>) {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        // The program may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Changes objects at random, and remembers what it did.
+//! Changes objects at random, and records the changes.
 
 use kube::{
     Api,
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 
-/// A change as an informer has to tell it: what happened, to which key, and to which version it led.
+/// A change as an informer must report it: its type, the key, and the new version.
 ///
-/// What a deletion led to is known to the watch alone.
+/// The version of a deletion is `None`, because only the watch knows it.
 pub(crate) type Change = (&'static str, String, Option<String>);
 
-/// Makes, changes and deletes objects of one resource in two namespaces.
+/// Creates, changes and deletes objects of one resource in two namespaces.
 pub(crate) struct Churn<'a> {
     cluster: &'a Cluster,
     resource: &'static str,
@@ -30,14 +30,15 @@ impl<'a> Churn<'a> {
         Self { cluster, resource, live: Vec::new(), made: 0, random: seed | 1, changes: Vec::new() }
     }
 
-    /// Makes so many objects.
+    /// Creates this number of objects.
     pub(crate) fn make(&mut self, count: usize) {
         for _ in 0..count {
             self.create();
         }
     }
 
-    /// Does so many things: of five, two make an object, two change one, and one deletes one.
+    /// Makes this number of changes. Two of five changes create an object, two update one, and one deletes
+    /// one, on average.
     pub(crate) fn change(&mut self, count: usize) {
         for _ in 0..count {
             match self.below(5) {
@@ -49,7 +50,7 @@ impl<'a> Churn<'a> {
         }
     }
 
-    /// Makes the last object: without it, a deletion might lead back to a state that there was before.
+    /// Creates the last object, so that the final state differs from all earlier states.
     pub(crate) fn end(&mut self) {
         self.create_named("default", "the-end");
     }
@@ -89,7 +90,7 @@ impl<'a> Churn<'a> {
         self.cluster.api(self.resource, Some(namespace))
     }
 
-    /// A number below `limit`: xorshift, which is random enough and the same in every run.
+    /// Returns a number below `limit` by xorshift, which is the same in every run.
     fn below(&mut self, limit: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -1,4 +1,4 @@
-//! Runs a client-go informer and reads what it sees.
+//! Runs an informer of client-go, and reads its events.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -11,14 +11,14 @@ use crate::{
     folder::Folder,
 };
 
-/// How an informer talks to the server.
+/// The requests of an informer: its `Accept` header, and whether it uses streaming lists.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct InformerOptions {
     pub(crate) accept: &'static str,
     pub(crate) watch_list: bool,
 }
 
-/// A change as the informer told it.
+/// An event of the informer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Event {
     pub(crate) event: String,
@@ -32,7 +32,7 @@ pub(crate) struct Event {
     pub(crate) version: String,
 }
 
-/// An object that the informer holds at the end.
+/// An object in the store of the informer at the end.
 #[derive(Debug, Deserialize)]
 struct Held {
     key: String,
@@ -40,36 +40,35 @@ struct Held {
     version: String,
 }
 
-/// An informer at work.
-pub(crate) struct Follower {
+/// A running informer.
+pub(crate) struct ClientGoInformer {
     running: Running,
     pub(crate) events: Vec<Event>,
-    /// What the events amount to.
-    pub(crate) folded: Contents,
+    /// The store contents that result from the events.
+    pub(crate) contents: Contents,
     _folder: Folder,
 }
 
-impl Follower {
+impl ClientGoInformer {
     /// Starts an informer.
-    pub(crate) fn start(cluster: &Cluster, resource: &str, manner: Manner) -> Self {
+    pub(crate) fn start(cluster: &Cluster, resource: &str, options: InformerOptions) -> Self {
         let folder = Folder::new();
         let kubeconfig = folder.write("kubeconfig", &cluster.kubeconfig());
-        let program =
-            std::env::var_os("INTEROP_FOLLOW").expect("`cargo xtask test interop` says where it is");
+        let program = std::env::var_os("INTEROP_FOLLOW").expect("`cargo xtask test interop` sets it");
         let mut command = Command::new(program);
-        command.arg("-kubeconfig").arg(kubeconfig).args(["-resource", resource, "-accept", manner.accept]);
-        command.arg(format!("-watch-list={}", manner.watch_list));
+        command.arg("-kubeconfig").arg(kubeconfig).args(["-resource", resource, "-accept", options.accept]);
+        command.arg(format!("-watch-list={}", options.watch_list));
         let running = Running::start(&mut command, folder.path().join("errors"));
-        Self { running, events: Vec::new(), folded: Contents::new(), _folder: folder }
+        Self { running, events: Vec::new(), contents: Contents::new(), _folder: folder }
     }
 
-    /// Reads on until the informer says that it has seen all there was at first.
-    pub(crate) fn synced(&mut self) {
+    /// Reads events until the informer has synced.
+    pub(crate) fn wait_for_sync(&mut self) {
         while self.next().event != "synced" {}
     }
 
-    /// Reads on until it has told this change.
-    pub(crate) fn told(&mut self, (what, key, version): &Change) {
+    /// Reads events until this change.
+    pub(crate) fn wait_for_change(&mut self, (what, key, version): &Change) {
         loop {
             let event = self.next();
             if event.event == *what && event.key == *key && Some(event.version) == *version {
@@ -78,14 +77,14 @@ impl Follower {
         }
     }
 
-    /// Reads on until what it told amounts to this.
-    pub(crate) fn reached(&mut self, contents: &Contents) {
-        while self.folded != *contents {
+    /// Reads events until these contents result from them.
+    pub(crate) fn wait_for_contents(&mut self, contents: &Contents) {
+        while self.contents != *contents {
             self.next();
         }
     }
 
-    /// Ends the informer and returns what it holds.
+    /// Stops the informer, and returns the contents of its store.
     pub(crate) fn end(mut self) -> Contents {
         self.running.end_input();
         let store = self.running.line_with(|line| line.starts_with(r#"{"store":"#));
@@ -94,7 +93,7 @@ impl Follower {
         held.into_iter().map(|one| (one.key, (one.uid, one.version))).collect()
     }
 
-    /// The changes that it told, without what was there at first.
+    /// Returns the changes after the initial list.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let change = |event: &Event| match event.event.as_str() {
             _ if event.initial => None,
@@ -108,7 +107,7 @@ impl Follower {
 
     fn next(&mut self) -> Event {
         let line = self.running.line();
-        let line = line.unwrap_or_else(|| panic!("it ended early; {}", self.running.errors()));
+        let line = line.unwrap_or_else(|| panic!("the informer exited early; {}", self.running.errors()));
         let event: Event = serde_json::from_str(&line).unwrap();
         self.fold(&event);
         self.events.push(event.clone());
@@ -117,8 +116,8 @@ impl Follower {
 
     fn fold(&mut self, Event { event, key, uid, version, .. }: &Event) {
         match event.as_str() {
-            "add" | "update" => _ = self.folded.insert(key.clone(), (uid.clone(), version.clone())),
-            "delete" => _ = self.folded.remove(key).expect("what is deleted was there"),
+            "add" | "update" => _ = self.contents.insert(key.clone(), (uid.clone(), version.clone())),
+            "delete" => _ = self.contents.remove(key).expect("a deleted object was added before"),
             other => assert_eq!(other, "synced"),
         }
     }

@@ -27,7 +27,7 @@ spec:
 ";
 
 #[test]
-fn makes_every_object_of_a_file() {
+fn creates_every_object_of_a_file() {
     each_kubectl(|kubectl| {
         let said = kubectl.create(TWO);
         assert_eq!(said, "namespace/shop created\ndeployment.apps/web created\n");
@@ -46,8 +46,8 @@ fn creates_a_name_from_generate_name() {
 }
 
 #[test]
-fn a_config_map_can_be_made_of_arguments() {
-    // kubectl sends these in protobuf.
+fn creates_a_config_map_from_arguments() {
+    // kubectl encodes these requests as protobuf.
     each_kubectl(|kubectl| {
         assert_eq!(
             kubectl.run("create configmap colours --from-literal=sky=blue"),
@@ -58,7 +58,7 @@ fn a_config_map_can_be_made_of_arguments() {
 }
 
 #[test]
-fn a_second_time_it_already_exists() {
+fn fails_if_the_object_already_exists() {
     each_kubectl(|kubectl| {
         kubectl.create(TWO);
         let file = kubectl.file("again.yaml", TWO);
@@ -70,7 +70,7 @@ fn a_second_time_it_already_exists() {
 }
 
 #[test]
-fn a_missing_namespace_is_named() {
+fn fails_with_the_name_of_a_missing_namespace() {
     each_kubectl(|kubectl| {
         let (_, deployment) = TWO.split_once("---\n").unwrap();
         let file = kubectl.file("web.yaml", deployment);
@@ -81,7 +81,7 @@ fn a_missing_namespace_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_an_object_is_said() {
+fn fails_with_the_invalid_field() {
     each_kubectl(|kubectl| {
         let file =
             kubectl.file("bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n");

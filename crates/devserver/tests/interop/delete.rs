@@ -1,10 +1,10 @@
-//! `kubectl delete`, which waits until the object is gone.
+//! `kubectl delete`, which waits until the object was deleted.
 
 use crate::{child::LIMIT, kubectl::each_kubectl};
 use std::time::Instant;
 
 #[test]
-fn one_object_goes() {
+fn deletes_one_object() {
     each_kubectl(|kubectl| {
         kubectl.create_config_map("colours");
         assert!(kubectl.run("delete configmap colours").starts_with("configmap \"colours\" deleted"));
@@ -15,7 +15,7 @@ fn one_object_goes() {
 }
 
 #[test]
-fn all_objects_of_a_selector_go() {
+fn deletes_all_objects_of_a_selector() {
     each_kubectl(|kubectl| {
         for name in ["a", "b", "c"] {
             kubectl.create_config_map(name);
@@ -34,7 +34,8 @@ fn waits_for_the_last_finalizer() {
         kubectl.create_config_map("colours");
         kubectl.run(r#"patch configmap colours --type=merge -p '{"metadata":{"finalizers":["a.b/c"]}}'"#);
         let delete = kubectl.start("delete configmap colours");
-        // Not by a watch: kubectl leaves out the first event of that of one object, which may be this one.
+        // This polls, because `kubectl get --watch` skips the first event of a single object, which can be
+        // the expected one.
         let began = Instant::now();
         while kubectl.run("get configmap colours -o jsonpath={.metadata.deletionTimestamp}").is_empty() {
             assert!(began.elapsed() < LIMIT, "it is not marked");
@@ -46,7 +47,7 @@ fn waits_for_the_last_finalizer() {
     });
 }
 
-/// Every namespace may hold what the server itself puts there.
+/// Returns the names without the config map that the server creates in every namespace.
 fn names(lines: &str) -> Vec<&str> {
     lines.lines().filter(|line| *line != "configmap/kube-root-ca.crt").collect()
 }

@@ -1,4 +1,4 @@
-//! `kubectl api-resources`, `api-versions`, and which version the server says it is.
+//! `kubectl api-resources`, `api-versions` and `version`.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn returns_the_version_of_the_server() {
     });
 }
 
-/// Whether a row has these words, whatever the spaces between them.
+/// Returns true if a row has these words, with any spaces between them.
 fn has_row(table: &str, words: &str) -> bool {
     table.lines().any(|line| line.split_whitespace().eq(words.split_whitespace()))
 }

@@ -1,4 +1,4 @@
-//! A folder of one test's own, gone when the test is.
+//! A temporary directory of a test.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A new folder; dropping this removes it and all it holds.
+/// A new directory, which is removed with its contents on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -24,7 +24,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file and says where it is.
+    /// Writes a file, and returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! client-go informers end with what the server has, whatever goes wrong on the way.
+//! Informers of client-go end with the contents of the server under every fault.
 
 use std::time::Duration;
 
@@ -6,37 +6,38 @@ use kube_devserver::{Fault, Verb};
 
 use crate::{
     churn::{Change, Churn},
+    client_go::{ClientGoInformer, InformerOptions},
     cluster::Cluster,
-    follow::{Follower, Manner},
 };
 
-const LIST: Manner = Manner { accept: "protobuf", watch_list: false };
-const STREAM: Manner = Manner { accept: "json", watch_list: true };
+const LIST: InformerOptions = InformerOptions { accept: "protobuf", watch_list: false };
+const STREAM: InformerOptions = InformerOptions { accept: "json", watch_list: true };
 
-/// Starts with fifty pods and a fault in force, and compares what is held after a few hundred changes.
+/// Starts an informer with fifty pods and a fault, and compares its contents with the server's after a few
+/// hundred changes.
 ///
-/// Returns the changes that were made since, and those that the informer told.
+/// Returns the changes that were made after the start, and those that the informer reported.
 fn check(
-    manner: Manner,
+    options: InformerOptions,
     fault: Fault,
-    trouble: impl Fn(&Cluster, &mut Churn<'_>),
+    disturb: impl Fn(&Cluster, &mut Churn<'_>),
 ) -> (Vec<Change>, Vec<Change>) {
     let cluster = Cluster::start();
     let mut churn = Churn::new(&cluster, "pods", 11);
     churn.make(50);
     let injected = cluster.server.faults().inject(fault.of("pods"));
-    let mut follower = Follower::start(&cluster, "pods", manner);
-    follower.synced();
-    // The watch runs once it has told something that no list did.
+    let mut informer = ClientGoInformer::start(&cluster, "pods", options);
+    informer.wait_for_sync();
+    // After the first change that no list contains, the watch is open.
     churn.make(1);
-    follower.told(churn.changes.last().unwrap());
-    trouble(&cluster, &mut churn);
+    informer.wait_for_change(churn.changes.last().unwrap());
+    disturb(&cluster, &mut churn);
     churn.end();
     let contents = cluster.contents("pods");
-    follower.reached(&contents);
-    assert!(injected.hits() > 0, "the fault never struck");
-    let changes = (churn.changes.split_off(50), follower.changes());
-    assert_eq!(follower.end(), contents);
+    informer.wait_for_contents(&contents);
+    assert!(injected.hits() > 0, "the fault had no effect");
+    let changes = (churn.changes.split_off(50), informer.changes());
+    assert_eq!(informer.end(), contents);
     changes
 }
 
@@ -44,13 +45,13 @@ fn churn(_: &Cluster, churn: &mut Churn<'_>) {
     churn.change(300);
 }
 
-/// Holds the next watch back until the version that it starts from is forgotten.
+/// Delays the next watch until its start version has expired.
 ///
-/// The informer has begun anew once it has made so many requests with this verb.
-fn forget(cluster: &Cluster, churn: &mut Churn<'_>, (verb, requests): (Verb, u64)) {
+/// The informer has relisted when it has made this number of requests with this verb.
+fn expire_watch(cluster: &Cluster, churn: &mut Churn<'_>, (verb, requests): (Verb, u64)) {
     let faults = cluster.server.faults();
     let stall = faults.inject(Fault::stall_until_withdrawn().on(Verb::Watch).of("pods"));
-    // It changes nothing that a client may notice, and counts.
+    // This fault has no effect on clients, and counts the requests.
     let asked = faults.inject(Fault::pieces(1000).on(verb).of("pods"));
     churn.change(100);
     cluster.wait(stall.hit(1));
@@ -63,17 +64,17 @@ fn forget(cluster: &Cluster, churn: &mut Churn<'_>, (verb, requests): (Verb, u64
 #[test]
 fn a_watch_that_is_cut_continues_from_its_version() {
     for cut in [Fault::cut_after_events(60), Fault::cut_after_events(60).abruptly()] {
-        let (made, told) = check(LIST, cut, churn);
-        assert_eq!(made, told);
+        let (made, reported) = check(LIST, cut, churn);
+        assert_eq!(made, reported);
     }
 }
 
 #[test]
 fn a_compacted_history_causes_a_relist() {
     let cut = || Fault::cut_after_events(60).times(1);
-    check(LIST, cut(), |cluster, churn| forget(cluster, churn, (Verb::List, 1)));
-    // The watch that comes too late, and the one that streams the list.
-    check(STREAM, cut(), |cluster, churn| forget(cluster, churn, (Verb::Watch, 2)));
+    check(LIST, cut(), |cluster, churn| expire_watch(cluster, churn, (Verb::List, 1)));
+    // The first request is the watch from the expired version, and the second one the streaming list.
+    check(STREAM, cut(), |cluster, churn| expire_watch(cluster, churn, (Verb::Watch, 2)));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_request_to_a_busy_server_is_retried() {
 }
 
 #[test]
-fn bytes_may_come_in_any_pieces() {
+fn responses_can_have_chunks_of_any_size() {
     check(LIST, Fault::pieces(7), churn);
     check(STREAM, Fault::pieces(1), churn);
 }

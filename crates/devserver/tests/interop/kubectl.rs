@@ -1,4 +1,4 @@
-//! Runs kubectl, in every version at hand, each against a server of its own.
+//! Runs every available version of kubectl, each with its own server.
 
 use std::{
     cell::Cell,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{child::Running, cluster::Cluster, folder::Folder};
 
-/// One kubectl and the server that it talks to.
+/// A version of kubectl, and the server that it uses.
 pub(crate) struct Kubectl {
     pub(crate) cluster: Cluster,
     folder: Folder,
@@ -18,12 +18,12 @@ pub(crate) struct Kubectl {
     started: Cell<usize>,
 }
 
-/// Runs a test once for every kubectl, with a new server each time.
+/// Runs a test for every version of kubectl, with a new server each time.
 pub(crate) fn each_kubectl(test: impl Fn(&Kubectl)) {
     each_kubectl_of(Cluster::start, test);
 }
 
-/// Runs a test once for every kubectl, with a new server that is started in a special way.
+/// Runs a test for every version of kubectl, with a new server from `start` each time.
 pub(crate) fn each_kubectl_of(start: impl Fn() -> Cluster, test: impl Fn(&Kubectl)) {
     for program in programs() {
         println!("with {}", program.display());
@@ -44,39 +44,39 @@ impl Kubectl {
         Self { cluster, folder, program, kubeconfig, started: Cell::new(0) }
     }
 
-    /// Runs a command line that goes well, and returns what it prints.
+    /// Runs a command line that succeeds, and returns its output.
     pub(crate) fn run(&self, line: &str) -> String {
         let (status, output, errors) = self.end(line);
         assert!(status.success(), "kubectl {line}: {status}\n{output}{errors}");
         output
     }
 
-    /// Runs a command line that fails, and returns what it complains about.
+    /// Runs a command line that fails, and returns its standard error.
     pub(crate) fn fail(&self, line: &str) -> String {
         let (status, output, errors) = self.end(line);
         assert!(!status.success(), "kubectl {line} went well:\n{output}");
         errors
     }
 
-    /// Starts a command line that goes on until it is dropped.
+    /// Starts a command line that runs until it is dropped.
     pub(crate) fn start(&self, line: &str) -> Running {
         self.start_with_errors(line).0
     }
 
-    /// Makes the objects of a text, through a file, and returns what it prints.
+    /// Creates the objects of a text, which is passed as a file, and returns the output.
     ///
-    /// kubectl asks for a schema to check files by, which the server has none of.
+    /// kubectl would validate the file with a schema that the server does not have.
     pub(crate) fn create(&self, text: &str) -> String {
         self.run(&format!("create -f {}", self.file("new.yaml", text)))
     }
 
-    /// Makes a ConfigMap, with `{sky: blue}` in it.
+    /// Creates a ConfigMap with the data `{sky: blue}`.
     pub(crate) fn create_config_map(&self, name: &str) {
         let metadata = format!("metadata: {{name: {name}}}");
         self.create(&format!("apiVersion: v1\nkind: ConfigMap\n{metadata}\ndata: {{sky: blue}}\n"));
     }
 
-    /// Writes a file for `-f` and says where it is.
+    /// Writes a file for `-f`, and returns its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         self.folder.write(name, text).to_str().unwrap().to_owned()
     }
@@ -104,7 +104,7 @@ impl Kubectl {
             }
         }
         command.env("KUBECONFIG", &self.kubeconfig);
-        // What it remembers of a server's discovery is for this server alone.
+        // The discovery cache of kubectl is valid only for this server.
         for variable in ["HOME", "KUBECACHEDIR"] {
             command.env(variable, self.folder.path());
         }

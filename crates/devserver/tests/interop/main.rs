@@ -1,15 +1,15 @@
 //! kubectl and client-go work against the server as they do against a cluster.
 //!
-//! `cargo xtask test interop` builds the programs and says in the environment where they are.
+//! `cargo xtask test interop` builds the programs, and sets environment variables to their paths.
 
-#![expect(clippy::unwrap_used, reason = "what fails outside of a test function fails the test as well")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod child;
 mod folder;
 mod cluster;
 mod kubectl;
 mod churn;
-mod follow;
+mod client_go;
 
 mod discovery;
 mod get;

@@ -9,9 +9,9 @@ use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
 use serde_json::{Value, json};
 
 use crate::{
+    client_go::{ClientGoInformer, InformerOptions},
     cluster::Cluster,
     folder::Folder,
-    follow::{Follower, Manner},
     kubectl::each_kubectl_of,
 };
 
@@ -89,12 +89,13 @@ fn an_informer_receives_the_changes_of_a_moving_past() {
     for watch_list in [false, true] {
         let past = Past::starting_at(history.clone(), time(2)).speed(0.5);
         let cluster = Cluster::start_as(DevServer::builder().past(past));
-        let mut follower = Follower::start(&cluster, "pods", Manner { accept: "json", watch_list });
-        follower.synced();
-        assert_eq!(follower.folded.len(), 2);
+        let mut informer =
+            ClientGoInformer::start(&cluster, "pods", InformerOptions { accept: "json", watch_list });
+        informer.wait_for_sync();
+        assert_eq!(informer.contents.len(), 2);
         let expected = [("web/front-1-b".to_owned(), ("uid-front-1-b".to_owned(), "120".to_owned()))];
         let expected = expected.into_iter().collect();
-        follower.reached(&expected);
-        assert_eq!(follower.end(), expected);
+        informer.wait_for_contents(&expected);
+        assert_eq!(informer.end(), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! `kubectl patch` in its three types, and the commands that patch.
+//! The three types of `kubectl patch`, and other commands that patch.
 
 use crate::kubectl::{Kubectl, each_kubectl};
 
@@ -8,7 +8,7 @@ const POD: &str = r#"{
     "spec": { "containers": [{ "name": "main", "image": "nginx" }, { "name": "side", "image": "envoy" }] }
 }"#;
 
-/// Patches the pod, and says which images it has then.
+/// Patches the pod, and returns its images.
 fn patched(kubectl: &Kubectl, kind: &str, patch: &str) -> String {
     let said = kubectl.run(&format!("patch pod web --type={kind} -p '{patch}'"));
     assert!(said.starts_with("pod/web patched"), "{said}");
@@ -33,7 +33,7 @@ fn merge_replaces_lists() {
 }
 
 #[test]
-fn json_does_one_step_after_the_other() {
+fn json_applies_operations_in_order() {
     let steps = r#"[{"op":"test","path":"/spec/containers/1/name","value":"side"},
                     {"op":"remove","path":"/spec/containers/1"},
                     {"op":"replace","path":"/spec/containers/0/image","value":"nginx:2"}]"#;
@@ -54,7 +54,7 @@ fn a_json_test_that_fails_changes_nothing() {
 }
 
 #[test]
-fn labels_and_annotations_come_and_go() {
+fn labels_and_annotations_are_added_and_removed() {
     each_kubectl(|kubectl| {
         kubectl.cluster.put("pods", POD);
         assert!(kubectl.run("label pod web tier=front").starts_with("pod/web labeled"));
