@@ -4,7 +4,8 @@ use kube_devserver::DevServer;
 use kube_leases::{LeaseLost, Leases, Shard};
 use std::time::Duration;
 
-/// Works until it is asked to end. The work is cancelled if the Lease cannot be renewed.
+/// Works until the leadership is lost or about to be released. The work is cancelled if the Lease cannot be
+/// renewed.
 async fn work(leadership: Shard, identity: String) {
     println!("{identity} leads with fencing token {}", leadership.token());
     let work = async {

@@ -14,7 +14,7 @@ pub(crate) struct Config {
     pub(crate) name: String,
     pub(crate) namespace: String,
     pub(crate) identity: String,
-    /// A random text that tells this process from others with the same identity.
+    /// A random text that distinguishes this process from others with the same identity.
     pub(crate) instance: String,
     pub(crate) mode: Mode,
     pub(crate) timing: Timing,
@@ -40,7 +40,7 @@ impl Config {
                 if count > max {
                     return Err(ConfigError::TooManyShards { name: self.name.clone(), count, max });
                 }
-                // No shard index has as many digits as the hash of a member has.
+                // A shard index always has fewer digits than the hash in the name of a member Lease.
                 names::validate_name(&self.name, names::member_lease(&self.name, &self.identity))?;
             }
         }
@@ -56,7 +56,7 @@ impl Config {
         }
     }
 
-    /// Returns the rules that a replica needs in the namespace of the Leases.
+    /// Returns the RBAC rules that a replica needs in the namespace of the Leases.
     pub(crate) fn rules(&self) -> Vec<PolicyRule> {
         let rule = |verbs: &[&str], names: Option<Vec<String>>| PolicyRule {
             api_groups: Some(vec!["coordination.k8s.io".to_owned()]),
@@ -66,7 +66,7 @@ impl Config {
             ..PolicyRule::default()
         };
         match self.mode {
-            // A request to create has no name that a rule could refer to.
+            // RBAC cannot restrict create requests by the name of the object.
             Mode::Leader => vec![
                 rule(&["create"], None),
                 rule(&["get", "list", "watch", "update"], Some(vec![self.name.clone()])),

@@ -1,4 +1,5 @@
-//! One Lease for which this process is a candidate: acquired, renewed, lost and released as by client-go's LeaderElector.
+//! One Lease for which this process is a candidate. It is acquired, renewed, lost and released as by
+//! client-go's LeaderElector.
 
 use crate::clock::BootTime;
 use crate::config::Config;
@@ -10,14 +11,15 @@ use crate::view::Observed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The state of one Lease. It has no IO and no clock.
+/// The state of one Lease, without IO and without a clock.
 #[derive(Debug)]
 pub(crate) struct Election {
     config: Arc<Config>,
     name: String,
     kind: Kind,
     known: Known,
-    /// The uid of the last Lease that the watch reported as deleted. A response that was under way may still contain it.
+    /// The uid of the last Lease that the watch reported as deleted. A late response can still contain this
+    /// Lease.
     deleted: Option<String>,
     /// The time at which the last successful write of this holding was sent; `None` while the Lease is not held.
     renewed_at: Option<BootTime>,
@@ -89,7 +91,7 @@ impl Election {
         self.renewed_at.map(|sent_at| sent_at + self.config.timing.renew_deadline)
     }
 
-    /// Ends the holding if its deadline has passed. Must be called before any other event of the same time.
+    /// Ends the holding if its deadline has passed. Must be called before any other event at the same time.
     pub(crate) fn check_deadline(&mut self, now: BootTime) {
         if self.held_until().is_some_and(|deadline| deadline <= now) {
             self.renewed_at = None;
@@ -221,7 +223,7 @@ impl Election {
                 let draft = self.in_group(Draft::update(record)).renew(config, now.wall);
                 Some((Action::Hold, Request::Update(Box::new(draft.into_lease()))))
             }
-            // It is due, so that it has expired or was released.
+            // The request is due, so that the Lease has expired or was released.
             (false, false, Kind::Leader) => {
                 let draft = Draft::update(record).acquire(config, now.wall);
                 Some((Action::Hold, Request::Update(Box::new(draft.into_lease()))))
@@ -270,7 +272,7 @@ impl Election {
                 Some(self.retry_at)
             }
             (true, false, Kind::Leader | Kind::Member) => {
-                // A failed attempt is repeated at `retry_at`.
+                // A failed attempt is retried at `retry_at`.
                 let next = self.renewed_at.map(|renewed_at| renewed_at + self.config.timing.renew_interval());
                 Some(next.unwrap_or(self.retry_at))
             }
@@ -307,7 +309,7 @@ impl Election {
             Err(RequestError::Conflict) => {
                 self.must_read = Some(now);
                 self.conflicts = self.conflicts.saturating_add(1);
-                // The first conflict is resolved at once; candidates that collide again and again slow down.
+                // The first conflict is retried at once. Repeated conflicts of candidates increase the delay.
                 self.retry_at = now + (retry_period / 8).saturating_mul(self.conflicts.min(8) - 1);
             }
             Err(RequestError::Refused(problem)) => {
@@ -332,7 +334,7 @@ impl Election {
                 self.problem = None;
                 let uid = record.uid().to_owned();
                 self.learn(record, now);
-                // The watch may have delivered a later holder already, or another Lease.
+                // The watch may already have delivered a later holder, or another Lease.
                 let is_held = self.own_record().is_some_and(|own| own.uid() == uid);
                 if is_held && !self.is_releasing {
                     self.renewed_at = Some(pending.sent_at);
@@ -350,7 +352,7 @@ impl Election {
         self.must_read = self.must_read.filter(|since| *since > sent_at);
     }
 
-    /// Holders retry more often as their deadline comes closer.
+    /// Returns the delay of the next attempt, which is shorter when the deadline is closer.
     fn retry_delay(&self) -> Duration {
         let retry_period = self.config.timing.retry_period;
         if self.renewed_at.is_some() { retry_period / 4 } else { retry_period }
@@ -390,7 +392,7 @@ impl Election {
         record.holder() == Some(&self.config.identity) && !record.is_held_by(&self.config)
     }
 
-    /// Detects a Lease that is not meant for an election.
+    /// Detects a Lease that is not used for an election.
     fn inspect(&mut self, record: &Record) {
         if self.kind == Kind::Leader && record.has_role(Role::Group) {
             let shards = record.annotation(SHARDS_ANNOTATION).unwrap_or("some");
@@ -441,7 +443,7 @@ mod tests {
         Record::new(lease)
     }
 
-    /// Creates the Lease, which is held from second 1 on.
+    /// Creates the Lease, which is held since second 1.
     fn held(election: &mut Election) -> Record {
         election.observed_absence(at(1).boot);
         let Some(Request::Create(lease)) = election.step(at(1)) else { panic!("the Lease is created") };
@@ -476,7 +478,7 @@ mod tests {
         assert!(matches!(election.step(at(27)), Some(Request::Create(_))), "it is not waited for again");
     }
 
-    /// Replaces the deleted Lease `uid-1` by `uid-2`, which is held from second 9 on.
+    /// Replaces the deleted Lease `uid-1` by `uid-2`, which is held since second 9.
     fn replaced(election: &mut Election) {
         assert!(matches!(election.step(at(8)), Some(Request::Update(_))), "the Lease is renewed");
         election.responded(Err(RequestError::NotFound), at(8).boot);
@@ -520,7 +522,7 @@ mod tests {
             let mut election = Election::new(&config(), Kind::Leader, "web".into());
             held(&mut election);
             let Some(Request::Update(lease)) = election.step(at(6)) else { panic!("the Lease is renewed") };
-            // The client may have sent it again at any time in between.
+            // The client can repeat the request at any time in between.
             election.responded(Ok(stored(*lease, "uid-1", 6)), at(answered).boot);
             assert_eq!(election.held_until(), held_until, "answered at {answered} s");
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// An invalid setting, detected before a request is sent.
+/// An invalid setting, which is detected before a request is sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -99,7 +99,8 @@ pub enum ConfigError {
 
 /// A problem that retries alone do not solve.
 ///
-/// The replica holds nothing because of it, and tries again at each retry period, so that it continues when the cause is gone.
+/// The replica holds nothing while the problem exists. It tries again at each retry period, and continues
+/// when the cause was fixed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {

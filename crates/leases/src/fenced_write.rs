@@ -1,4 +1,5 @@
-//! Writes that fail if the object was changed since it was read, whoever holds the Lease by then.
+//! Writes that fail if the object was changed since it was read, regardless of the current holder of the
+//! Lease.
 
 use crate::term::{LeaseLost, Shard};
 use kube_client::Api;
@@ -43,8 +44,8 @@ impl FencedWriteError {
 impl Shard {
     /// Replaces an object if the Lease is held and the object still has the `resourceVersion` that it was read with.
     ///
-    /// A process that was suspended between the check of its Lease and this write cannot overwrite a change of its successor. The
-    /// successor must have changed the object for that, if only an annotation.
+    /// A process that was suspended between the check of its Lease and this write cannot overwrite a change
+    /// of its successor. This requires that the successor has changed the object, for example an annotation.
     ///
     /// # Errors
     /// [`FencedWriteError`] if the Lease was lost, the object has no `resourceVersion`, or the write failed.
@@ -58,7 +59,8 @@ impl Shard {
         self.run_while_held(api.replace(&name, &params, object)).await?.map_err(FencedWriteError::Client)
     }
 
-    /// Applies a JSON merge patch if the Lease is held and the object still has the `resourceVersion` that `read` has.
+    /// Applies a JSON merge patch if the Lease is held and the `resourceVersion` of the object still equals
+    /// that of `read`.
     ///
     /// # Errors
     /// [`FencedWriteError`] if the Lease was lost, `read` has no `resourceVersion`, `patch` is not a JSON object, or the write failed.

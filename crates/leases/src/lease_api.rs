@@ -155,8 +155,8 @@ impl LeaseApi {
         }
         let watch = within(timeout, self.api.watch(&watch_params, &version)).await?;
         let mut watch = std::pin::pin!(watch.map_err(|error| self.classify(name, &error))?);
-        // Each holder renews its Lease several times within the lease duration. Silence means that there is none, or that the
-        // connection is broken; a list tells the two apart.
+        // Each holder renews its Lease several times within the lease duration. If no event arrives in this
+        // time, either there is no holder or the connection is broken. A new list shows which.
         while let Ok(Some(event)) = within(self.config.timing.lease_duration, watch.next()).await {
             let event = match event {
                 Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease)) => {

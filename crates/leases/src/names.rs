@@ -11,7 +11,7 @@ pub(crate) const ROLE_LABEL: &str = "leases.kube-informer.io/role";
 pub(crate) const SHARDS_ANNOTATION: &str = "leases.kube-informer.io/shards";
 /// The annotation with the field that is hashed.
 pub(crate) const KEY_ANNOTATION: &str = "leases.kube-informer.io/shard-key";
-/// The annotation that tells processes with the same identity apart.
+/// The annotation that distinguishes processes with the same identity.
 pub(crate) const INSTANCE_ANNOTATION: &str = "leases.kube-informer.io/instance";
 /// The annotation of a shard with the uid of the member Lease of its holder.
 pub(crate) const MEMBER_ANNOTATION: &str = "leases.kube-informer.io/member-uid";
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_dns_subdomains_are_rejected() {
+    fn names_that_are_not_dns_subdomains_are_rejected() {
         for name in ["", "Web", "a_b", "-a", "a-", "a..b", "a.-b", "ä"] {
             assert!(
                 matches!(validate_name(name, name.to_owned()), Err(ConfigError::InvalidName { .. })),

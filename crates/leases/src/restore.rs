@@ -1,20 +1,20 @@
 //! Detects that the API server was restored from a backup, after which versions are lower than known ones.
 //!
-//! Reads and writes are linearizable: the result of a request includes everything that was known when the request was sent. A result
-//! with a lower version is therefore of an older history.
+//! Reads and writes are linearizable: the result of a request includes all changes that were known when the
+//! request was sent. A result with a lower version is therefore from an older history.
 
 use crate::record::Record;
 use crate::request::{Outgoing, Request, Response, Target};
 use std::collections::BTreeMap;
 
-/// The newest known version, and what was known when each request was sent.
+/// The newest known version, and the versions that were known when each request was sent.
 #[derive(Debug, Default)]
 pub(crate) struct RestoreDetector {
     newest: Option<u64>,
     sent: BTreeMap<Target, Sent>,
 }
 
-/// What was known when a request was sent.
+/// The versions that were known when a request was sent.
 #[derive(Debug)]
 enum Sent {
     /// The newest version of all Leases, and the version of the Lease that is changed. A write without a change keeps the latter.

@@ -1,4 +1,4 @@
-//! The shards of a group: which this replica holds, drains, releases and acquires.
+//! The shards of a group, with the state of those that this replica holds, drains, releases or acquires.
 
 use crate::assignment::assign;
 use crate::clock::BootTime;
@@ -218,13 +218,13 @@ impl ShardTable {
                 (State::Idle, Some(record)) if is_bound_to(record, session.uid) && slot.pending.is_none() => {
                     let record = record.clone();
                     match &slot.released {
-                        // The release of this version may have failed or may still be under way.
+                        // The release of this version may have failed, or its response may not have arrived.
                         Some(released) if released == record.version() => {
                             slot.state = State::Releasing(record)
                         }
                         // The view is behind.
                         Some(released) if !is_newer(record.version(), released) => {}
-                        // A replica that stops has no use for it; its member Lease is deleted soon.
+                        // A replica that stops does not adopt the shard; its member Lease is deleted soon.
                         Some(_) | None if session.is_stopping => {}
                         Some(_) | None => self.hold(shard, record),
                     }
@@ -240,7 +240,7 @@ impl ShardTable {
                         slot.state = State::Idle;
                     }
                 }
-                // Somebody deleted the Lease.
+                // Another process has deleted the Lease.
                 (State::Held(held), None) if held.is_listed => slot.state = State::Idle,
                 (State::Releasing(old), Some(record)) if old.is_older_than(record) => {
                     slot.state = State::Idle

@@ -43,7 +43,8 @@ pub struct MemberStatus {
 pub struct ShardStatus {
     /// The index of the shard.
     pub index: u32,
-    /// The identity in the Lease; `None` if the shard was released or never held. The holder may be gone.
+    /// The identity in the Lease; `None` if the shard was released or never held. The holder may not exist
+    /// any more.
     pub holder: Option<String>,
     /// True if this replica holds the shard.
     pub is_held_here: bool,

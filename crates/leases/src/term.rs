@@ -95,12 +95,12 @@ impl Term {
         self.set_phase(Phase::Cancelled);
     }
 
-    /// Returns true the first time that no work can be in progress after the term was asked to drain.
+    /// Returns true the first time that no work can be in progress after the term started to drain.
     pub(crate) fn is_newly_drained(&self) -> bool {
         let is_drained = match self.state() {
             TermState::Active => false,
             TermState::Draining => self.handles.load(Ordering::SeqCst) == 0,
-            // Futures are not polled any more; a poll that has started must end.
+            // Futures are not polled any more, but a poll in progress has to end.
             TermState::Ended => self.polls.load(Ordering::SeqCst) == 0,
         };
         is_drained && !self.is_reported.swap(true, Ordering::SeqCst)
@@ -123,7 +123,7 @@ pub struct LeaseLost {
     pub shard: u32,
 }
 
-/// A held shard, or the leadership, which is shard 0 of one.
+/// A held shard, or the leadership, which is a single shard with index 0.
 ///
 /// It is valid from an acquisition to the loss or release of the Lease. Keep a clone for each piece of work: the Lease is released
 /// after all clones were dropped, or after the drain timeout. Check [`Shard::is_held`] before each step, or use
@@ -230,7 +230,7 @@ impl Shard {
     }
 }
 
-/// Counts a poll that is in progress, also if it panics.
+/// Counts a poll that is in progress, even if it panics.
 struct Polling<'a>(&'a Term);
 
 impl<'a> Polling<'a> {
@@ -338,7 +338,7 @@ mod tests {
         term.end();
         assert_eq!(run.await.unwrap(), Err(LeaseLost { shard: 3 }));
         assert!(!shard.is_held());
-        // A later renewal does not revive it.
+        // A later renewal does not change the state.
         term.extend(BootTime::from_start(Duration::from_secs(99)));
         assert!(!shard.is_held());
         assert!(Shard::new(&term).is_none());

@@ -48,7 +48,7 @@ impl Timing {
         (self.lease_duration / 3).min(self.renew_deadline / 2)
     }
 
-    /// Returns the time after which a request counts as failed, so that another attempt fits in before the renew deadline.
+    /// Returns the timeout of a request, which leaves time for another attempt before the renew deadline.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.renew_deadline / 3
     }

@@ -116,8 +116,9 @@ async fn work_is_cancelled_at_the_renew_deadline_and_before_a_successor_leads() 
     assert!(!leadership.is_held(), "an old handle stays invalid");
 }
 
-/// Renews a Lease after a first attempt that is refused with `Retry-After`, through a client that repeats requests as kube's default
-/// client does. Returns the time by which the deadline was extended, and how long that took.
+/// Renews a Lease after a first attempt that is refused with `Retry-After`, through a client that repeats
+/// requests as kube's default client does. Returns the time by which the deadline was extended, and the
+/// duration of the renewal.
 async fn renewal_after_a_refusal(retry_after: Duration) -> [Duration; 2] {
     let server = DevServer::start();
     let inner = server.client();
@@ -159,7 +160,7 @@ async fn an_expired_leader_is_replaced_after_the_lease_duration() {
         metadata: serde_json::from_value(json!({"name": "web"})).unwrap(),
         spec: serde_json::from_value(json!({
             "holderIdentity": "dead", "leaseDurationSeconds": 15, "leaseTransitions": 4,
-            // The clock of the holder was wrong; it must not matter.
+            // The candidate must ignore the clock of the holder.
             "acquireTime": "2001-01-01T00:00:00.000000Z", "renewTime": "2001-01-01T00:00:00.000000Z",
         }))
         .unwrap(),
@@ -174,7 +175,7 @@ async fn an_expired_leader_is_replaced_after_the_lease_duration() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shards_are_divided_among_members_and_handed_over() {
+async fn shards_are_divided_among_members_and_move_to_new_members() {
     let server = DevServer::start();
     let group = || Leases::shards("sites", 16);
     let first = start(group(), "a", &server);
@@ -356,12 +357,12 @@ async fn invalid_settings_are_rejected_before_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_edited_by_hand_are_lost_or_kept_by_their_holder_field() {
+async fn edited_leases_are_lost_or_kept_by_their_holder_field() {
     let server = DevServer::start();
     let api = lease_api(&server);
     let leases = start(Leases::leader("web"), "a", &server);
     let leadership = leases.acquired().await.unwrap();
-    // Another annotation changes the version, and not the holder.
+    // Another annotation changes the version, but not the holder.
     let patch = Patch::Merge(json!({"metadata": {"annotations": {"note": "x"}}}));
     api.patch("web", &PatchParams::default(), &patch).await.unwrap();
     sleep(20 * SECOND).await;
@@ -381,7 +382,7 @@ async fn leases_edited_by_hand_are_lost_or_kept_by_their_holder_field() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shard_lease_that_is_deleted_by_hand_is_lost_and_acquired_again() {
+async fn a_deleted_shard_lease_is_lost_and_acquired_again() {
     let server = DevServer::start();
     let leases = start(Leases::shards("sites", 2), "a", &server);
     wait_until(&leases, |leases| leases.held().len() == 2).await;
@@ -433,7 +434,7 @@ async fn shards_are_held_again_after_a_restore_with_lower_versions() {
         wait_until(&first, |_| is_balanced()).await;
         assert!(start_time.elapsed() <= 40 * SECOND, "{:?}", start_time.elapsed());
     }
-    // A release works as before.
+    // A release works as before the restore.
     second.stop();
     second.stopped().await;
     wait_until(&first, |leases| leases.held().len() == 8).await;
@@ -466,7 +467,7 @@ async fn fenced_writes_need_the_lease_and_the_version_that_was_read() {
 }
 
 #[tokio::test]
-async fn replicas_elect_and_hand_over_on_real_connections() {
+async fn replicas_elect_and_replace_leaders_on_real_connections() {
     let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
     let client = || Client::try_from(Config::new(server.url().unwrap().parse().unwrap())).unwrap();
     let short = |builder: LeasesBuilder| {

@@ -1,4 +1,4 @@
-//! client-go's LeaderElector and ours take turns on one Lease.
+//! Candidates of client-go and of this crate take turns on one Lease.
 //!
 //! `cargo xtask test interop` builds the program `elect` and sets `INTEROP_ELECT` to its path.
 
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The number of hand-overs, half of them from each side.
+/// Returns the number of changes of the leader, half of which are from each implementation.
 fn rounds() -> usize {
     std::env::var("INTEROP_ROUNDS").map_or(12, |rounds| rounds.parse().unwrap())
 }
@@ -63,8 +63,8 @@ impl Scene {
         GoCandidate { identity, child, lines }
     }
 
-    /// Starts our candidate on a runtime of its own, which can be killed.
-    fn start_ours(&mut self) -> OurCandidate {
+    /// Starts a candidate of this crate on a runtime of its own, which can be killed.
+    fn start_rust(&mut self) -> RustCandidate {
         let url = self.server.url().unwrap().parse().unwrap();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let entered = runtime.enter();
@@ -77,10 +77,10 @@ impl Scene {
             .start(Client::try_from(Config::new(url)).unwrap())
             .unwrap();
         drop(entered);
-        OurCandidate { leases, runtime }
+        RustCandidate { leases, runtime }
     }
 
-    /// Locks the file that a leader locks. Fails if the other one leads as well.
+    /// Locks the file that a leader locks. Fails if the other candidate also leads.
     fn lock(&self) -> File {
         let file = OpenOptions::new()
             .create(true)
@@ -104,7 +104,7 @@ impl GoCandidate {
         self.line("leading").await;
     }
 
-    /// Waits for a line. Lines come from several threads, so that others can come first.
+    /// Waits for a line. Lines are written by several threads, so that other lines can precede it.
     async fn line(&mut self, expected: &str) {
         loop {
             let line = timeout(LIMIT, self.lines.next_line()).await.expect("a line in time").unwrap();
@@ -122,12 +122,12 @@ impl GoCandidate {
     }
 }
 
-struct OurCandidate {
+struct RustCandidate {
     leases: Leases,
     runtime: Runtime,
 }
 
-impl OurCandidate {
+impl RustCandidate {
     async fn leading(&self) -> Shard {
         timeout(LIMIT, self.leases.acquired()).await.expect("it leads in time").unwrap()
     }
@@ -152,9 +152,9 @@ impl OurCandidate {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn client_go_and_ours_take_turns_by_release_and_by_kill() {
+async fn client_go_and_this_crate_take_turns_by_release_and_by_kill() {
     let mut scene = Scene::new().await;
-    let mut ours = scene.start_ours();
+    let mut ours = scene.start_rust();
     let mut last_token = None;
     for round in 0..rounds() / 2 {
         let leadership = ours.leading().await;
@@ -163,7 +163,7 @@ async fn client_go_and_ours_take_turns_by_release_and_by_kill() {
         last_token = Some(leadership.token());
         let mut go = scene.start_go();
         go.line(&format!("observed {}", ours.leases.identity())).await;
-        // The lock of a leader ends with its work, or with its process.
+        // The lock of a leader is released when its work or its process ends.
         drop(lock);
         drop(leadership);
         match round % 2 {
@@ -171,7 +171,7 @@ async fn client_go_and_ours_take_turns_by_release_and_by_kill() {
             _ => ours.kill(),
         }
         go.leading().await;
-        ours = scene.start_ours();
+        ours = scene.start_rust();
         ours.observed(&go.identity).await;
         match round % 2 {
             0 => go.child.kill().await.unwrap(),
