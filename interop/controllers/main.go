@@ -1,6 +1,7 @@
-// Command controllers runs kube-controller-manager or kube-scheduler, as its first argument says, with the other arguments as its flags.
+// Command controllers runs the component that its first argument names, kube-controller-manager or kube-scheduler. The
+// other arguments are the flags of the component.
 //
-// One program for both takes half the time to link, and half the space.
+// A single program for both components halves the link time and the size.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command follow runs a client-go informer and prints, a JSON document a line, what it sees and what it ends with.
+// Command follow runs a client-go informer, and prints its events and its final store, one JSON document per line.
 //
-// It ends when its standard input does, or on SIGTERM.
+// It ends when its standard input is closed, or on SIGTERM.
 package main
 
 import (
@@ -22,7 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The Accept header of each format; protobuf is asked for as controllers do, with JSON for servers that have none.
+// accepts maps a format to its Accept header. As in controllers, the fallback of protobuf is JSON, for servers without
+// protobuf.
 var accepts = map[string]string{
 	"json":     "application/json",
 	"protobuf": "application/vnd.kubernetes.protobuf,application/json",

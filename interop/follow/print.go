@@ -11,23 +11,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// object names one state of one object.
+// object identifies a state of an object.
 type object struct {
 	Key     string `json:"key"`
 	UID     string `json:"uid"`
 	Version string `json:"version"`
 }
 
-// event is a line about a change, or about the end of the initial list.
+// event is the line for a change, or for the end of the initial list.
 type event struct {
 	Event   string `json:"event"`
 	Initial bool   `json:"initial,omitempty"`
-	// Missed says that the informer learnt of a deletion from a list, and shows the last state it knew.
+	// Missed is true if the informer detected the deletion by a list, and the object is its last known state.
 	Missed bool `json:"missed,omitempty"`
 	*object
 }
 
-// printer is an event handler that writes each event as it comes.
+// printer is an event handler that prints each event when it is received.
 type printer struct {
 	lock  sync.Mutex
 	lines *json.Encoder
@@ -57,7 +57,7 @@ func (p *printer) synced() {
 	p.print(event{Event: "synced"})
 }
 
-// store prints the last line: everything the informer holds, in order of key.
+// store prints the last line, which contains all objects in the store, ordered by key.
 func (p *printer) store(held []any) error {
 	objects := make([]*object, 0, len(held))
 	for _, one := range held {
@@ -72,7 +72,7 @@ func (p *printer) store(held []any) error {
 func (p *printer) print(line event) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	// Whoever reads has gone away when this fails, and standard input ends with it.
+	// An error means that the reader has exited, so that standard input is closed as well.
 	_ = p.lines.Encode(line)
 }
 

@@ -1,4 +1,4 @@
-// Command requests counts the requests of a client-go reflector to servers that fail in the same way all the time.
+// Command requests counts the requests of a client-go reflector to servers that fail permanently in the same way.
 //
 // It prints one line for each failure mode: its name and the mean number of requests of one reflector.
 // crates/informer/src/reflector/tests/client_go_requests.txt is its output.
@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A mode answers a request; number counts the requests of its reflector from one.
+// A mode responds to a request; number is the number of the request of its reflector, which starts at one.
 type mode struct {
 	name   string
 	answer func(w http.ResponseWriter, r *request)
@@ -92,7 +92,7 @@ func list(w http.ResponseWriter, token, items string) {
 	write(w, 200, fmt.Sprintf(`{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"10","continue":%q},"items":[%s]}`, token, items))
 }
 
-// Lists succeed, streaming lists are refused, and watches are answered.
+// watch responds to watches. Lists succeed, and streaming lists are refused.
 func watch(answer func(http.ResponseWriter, *request)) func(http.ResponseWriter, *request) {
 	return func(w http.ResponseWriter, r *request) {
 		switch {
@@ -141,7 +141,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// run returns the number of requests of one reflector in this time.
+// run returns the number of requests of one reflector in the duration of ctx.
 func run(ctx context.Context, m mode) (int64, error) {
 	var count atomic.Int64
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
