@@ -21,7 +21,7 @@ fn count_and_sum(histogram: &Histogram) -> (u64, Duration) {
 
 // R158
 #[tokio::test(start_paused = true)]
-async fn metrics_follow_an_item_through_the_queue() {
+async fn metrics_count_an_item_at_each_stage_of_the_queue() {
     let queue = Queue::builder().with_metrics().build();
     queue.add("foo");
     assert_eq!((snapshot(&queue).adds, snapshot(&queue).depth), (1, 1));

@@ -1,6 +1,7 @@
 //! Measures the check on known texts: the old wording of the crates, and plain wording.
 
 use super::*;
+use crate::tidy::scope::PENDING;
 use crate::tidy::tree::{SourceFile, files, found};
 
 /// 60 sentences of five or more words, drawn at random (see the first lines of the file).
@@ -56,8 +57,10 @@ fn go_comments_are_checked() {
 }
 
 #[test]
-fn files_out_of_scope_pass() {
-    assert_eq!(found(check, &[("elsewhere/src/a.rs", "// Whoever asks is told.")]), [""; 0]);
+fn pending_files_pass() {
+    for path in PENDING {
+        assert_eq!(found(check, &[(path, "// Whoever asks is told.")]), [""; 0]);
+    }
 }
 
 #[test]
