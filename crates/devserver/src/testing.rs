@@ -6,25 +6,25 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A built-in resource, in the version that its group prefers.
+/// Returns a built-in resource, in the preferred version of its group.
 pub(crate) fn resource(group: &str, plural: &str) -> Arc<Resource> {
     Registry::new().preferred(group, plural).expect("the resource is built in").clone()
 }
 
-/// A custom resource with every subresource.
+/// Returns a custom resource with every subresource.
 pub(crate) fn widgets() -> Arc<Resource> {
     let mut registry = Registry::new();
     registry.add_crd(&Widgets::definition()).expect("the definition is sound");
     registry.preferred("example.kube-informer.dev", "widgets").expect("it is served").clone()
 }
 
-/// Any built-in resource.
+/// Generates a built-in resource.
 pub(crate) fn any_resource() -> impl Strategy<Value = Arc<Resource>> {
     let all: Vec<_> = Registry::new().resources().cloned().collect();
     proptest::sample::select(all)
 }
 
-/// JSON of any shape, with names that mean something to the code more often than not.
+/// Generates JSON of any shape, whose names are often those of fields that the server uses.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -42,7 +42,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// JSON objects as clients send them: the usual fields, with anything in them.
+/// Generates JSON objects with the usual fields, which have arbitrary values.
 pub(crate) fn object() -> impl Strategy<Value = Value> {
     let fields = prop::sample::subsequence(vec!["metadata", "spec", "status", "data", "kind"], 0..=5);
     (fields, prop::collection::vec(value(), 5))

@@ -5,7 +5,7 @@ use crate::registry::Resource;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Why a manifest was not applied.
+/// Reports a manifest that was not applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyYamlError {

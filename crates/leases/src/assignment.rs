@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// sets, not on their order, so that all members with the same view agree without a coordinator:
 ///
 /// - Each member gets `floor(shards / members)` or `ceil(shards / members)` shards.
-/// - Holders keep their shards up to this quota. The higher quota goes first to members that have more than the lower one.
+/// - Holders keep their shards up to this quota. Members that have more shards than the lower quota are the
+///   first to get the higher one.
 /// - The remaining shards go to members below their quota, in rendezvous order.
 ///
 /// ```
@@ -57,8 +58,8 @@ pub fn assign<'a>(members: &[&'a str], holders: &[Option<&str>]) -> Vec<Option<&
 fn quotas<'a>(held: &BTreeMap<&'a str, Vec<u32>>, shards: usize) -> BTreeMap<&'a str, usize> {
     let floor = shards / held.len();
     let extra = shards % held.len();
-    // Members above the floor come first, as they have the fewest to give up. Counts do not matter otherwise, so that the order
-    // stays the same while free shards are acquired.
+    // Members above `floor` come first, so that the fewest shards move. Otherwise the order does not depend
+    // on the number of shards, so that it stays the same while free shards are acquired.
     let mut order: Vec<_> = held.iter().map(|(member, shards)| (shards.len() <= floor, *member)).collect();
     order.sort_by_key(|(is_below, member)| (*is_below, rendezvous_score(member, u32::MAX), *member));
     let quota = |rank: usize| if rank < extra { floor + 1 } else { floor };
@@ -131,7 +132,8 @@ mod tests {
         }
     }
 
-    /// Free shards go to the members of the assignment one after another, in any order; the assignment must not change meanwhile.
+    /// Assigns free shards one after another, in any order, to the members of the assignment. It must not
+    /// change in the meantime.
     #[test]
     fn the_assignment_is_stable_while_shards_are_taken() {
         let holders = [Some("a"), None, None, Some("b"), None, None, None, Some("x")];

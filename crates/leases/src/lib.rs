@@ -1,9 +1,10 @@
 //! Leader election and sharded replicas on Kubernetes Leases.
 //!
-//! A controller with several replicas needs one of two things: one replica that works while the others wait, or a division of the
-//! objects among all of them. Both are leases here: [`Leases::leader`] has one, [`Leases::shards`] has one for each range of hashes. A
-//! replica works only while it holds the lease, and hands it over in an orderly way when replicas come and go. There is no coordinator;
-//! everything is derived from `coordination.k8s.io/v1` Leases.
+//! A controller with several replicas needs one of two things: one replica that works while the others wait,
+//! or a division of the objects among all of them. Both use leases: [`Leases::leader`] has one lease,
+//! [`Leases::shards`] has one for each range of hashes. A replica works only while it holds the lease, and
+//! releases it after its work has ended when replicas are added or removed. There is no coordinator; the
+//! state is stored in `coordination.k8s.io/v1` Leases.
 //!
 //! ```
 //! use kube_leases::Leases;

@@ -1,4 +1,4 @@
-//! Requests that the state machine asks for, and their results.
+//! Requests of the state machine, and their results.
 
 use crate::clock::BootTime;
 use crate::error::LeaseError;

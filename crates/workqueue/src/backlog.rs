@@ -66,7 +66,7 @@ impl<T, O: Order> Backlog<T, O> {
         Self { metering: Metering::On(Box::default()), ..self }
     }
 
-    /// Returns whether `advance` must be called before other methods.
+    /// Returns true if `advance` must be called before other methods.
     pub(crate) fn needs_clock(&self) -> bool {
         !self.delayed.is_empty() || matches!(self.metering, Metering::On(_))
     }
@@ -169,17 +169,17 @@ impl<T, O: Order> Backlog<T, O> {
         self.delayed.len()
     }
 
-    /// Returns whether no item is ready or being processed.
+    /// Returns true if no item is ready or being processed.
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.len() == 0 && self.processing == 0
     }
 
-    /// Returns whether no item will be ready again.
+    /// Returns true if no item will be ready again.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_shutting_down() && self.ready.len() == 0 && self.redo == 0
     }
 
-    /// Returns whether a drain is complete or was ended by a shutdown.
+    /// Returns true if a drain is complete or was ended by a shutdown.
     pub(crate) fn is_drained(&self) -> bool {
         self.phase != Phase::Draining || (self.ready.len() == 0 && self.processing == 0)
     }

@@ -1,4 +1,4 @@
-//! How much memory an empty collection keeps.
+//! The memory that empty collections keep.
 
 /// The maximum number of items for which an empty collection keeps memory.
 ///

@@ -104,7 +104,7 @@ impl<T, O: Order> Queue<T, O> {
         self.shared.update(|state| state.backlog.len())
     }
 
-    /// Returns whether no item is ready.
+    /// Returns true if no item is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -148,7 +148,7 @@ impl<T, O: Order> Queue<T, O> {
         Drain::new(&self.shared).await;
     }
 
-    /// Returns whether the queue is shut down or shutting down.
+    /// Returns true if the queue is shut down or shutting down.
     pub fn is_shutting_down(&self) -> bool {
         self.shared.update(|state| state.backlog.is_shutting_down())
     }

@@ -58,7 +58,7 @@ pub(super) async fn post(url: &str, ca_bundle: Option<&str>, review: &Value) -> 
         }
         serde_json::from_slice(&body).map_err(|error| format!("the response is not JSON: {error}"))
     };
-    // If the connection ends, the exchange fails by itself.
+    // If the connection ends, the exchange returns an error.
     let connection = async {
         let _ = connection.await;
         std::future::pending::<()>().await;

@@ -135,7 +135,7 @@ pub(crate) fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Returns whether two values are equal; `1` and `1.0` are.
+/// Returns true if two values are equal, where `1` equals `1.0`.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     compare_values(a, b) == Ordering::Equal
 }

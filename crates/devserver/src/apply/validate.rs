@@ -1,4 +1,4 @@
-//! Whether a value is of a type.
+//! Checks that a value matches a type.
 
 use crate::apply::{
     key::item_element,
@@ -15,7 +15,8 @@ pub(crate) struct TypeError {
     message: String,
 }
 
-/// Whether lists may have several items with the same key. Stored objects may: their lists can be older than the rule.
+/// Controls whether lists can have several items with the same key. Stored objects can, because their lists
+/// can be older than the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
     Allowed,

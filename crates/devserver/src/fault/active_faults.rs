@@ -105,7 +105,7 @@ impl Faults {
         }
     }
 
-    /// Returns whether connections are refused now, and counts one that is.
+    /// Returns true if connections are refused now, and counts the fault.
     pub(crate) fn refuses_connection(&self) -> bool {
         let active_faults = self.lock();
         let refusing = active_faults.faults.iter().find(|active| active.refuses_now());
@@ -146,7 +146,7 @@ impl Injected {
     /// Waits until the fault had an effect this number of times in total; see [`hits`](Self::hits).
     ///
     /// # Cancel safety
-    /// If the future is dropped before it completes, nothing is lost.
+    /// Dropping the future before it completes has no effect.
     pub async fn hit(&self, count: u64) {
         self.hits.reached(count).await;
     }
@@ -162,7 +162,7 @@ impl Injected {
 }
 
 impl ActiveFault {
-    /// Returns whether the fault applies to this request, and counts it.
+    /// Returns true if the fault applies to this request, and counts it.
     fn is_due(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -206,7 +206,7 @@ impl ActiveFault {
         }
     }
 
-    /// Returns whether the fault has its effect when the request arrives, and not during the response.
+    /// Returns true if the fault has its effect when the request arrives, and not during the response.
     fn applies_at_once(&self) -> bool {
         match self.fault.kind {
             FaultKind::Answer { .. } | FaultKind::Stall { .. } | FaultKind::Pieces { .. } => true,

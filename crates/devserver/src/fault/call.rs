@@ -74,7 +74,7 @@ impl Call<'_> {
             && self.says("sendInitialEvents", |value| value != "0" && value != "false")
     }
 
-    /// Returns whether a client of this name sends it: a user, or the program in `User-Agent`.
+    /// Returns true if the client has this name: the name of its user, or the program in its `User-Agent`.
     pub(crate) fn is_of(&self, client: &str) -> bool {
         self.user == client || self.user_agent.split('/').next() == Some(client)
     }

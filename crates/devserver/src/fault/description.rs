@@ -82,7 +82,7 @@ pub(super) enum FaultKind {
     },
 }
 
-/// How a stream is ended early.
+/// The way in which a stream is ended early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Manner {
@@ -192,7 +192,8 @@ impl Fault {
     /// Reads a fault from JSON, as it is written in a file or sent to `/devserver/faults`.
     ///
     /// # Errors
-    /// If a field is unknown: a misspelled selector would leave a fault that applies to all requests.
+    /// Returns an error if a field is unknown, because a fault without a misspelled selector would apply to
+    /// all requests.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json)?;
         let names: Vec<_> = fields.keys().cloned().collect();
@@ -268,7 +269,7 @@ impl Fault {
         ["fault"].into_iter().chain(own.iter().copied()).chain(selectors).collect()
     }
 
-    /// Returns whether the fault applies to this request.
+    /// Returns true if the fault applies to this request.
     pub(super) fn concerns(&self, call: &Call<'_>) -> bool {
         let fits = match self.kind {
             FaultKind::Answer { .. } | FaultKind::Stall { .. } | FaultKind::Pieces { .. } => true,

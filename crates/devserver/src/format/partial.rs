@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The metadata of an object, as a `PartialObjectMetadata`.
+/// Returns the metadata of an object as a `PartialObjectMetadata`.
 pub(crate) fn partial(object: &Value) -> Value {
     let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})

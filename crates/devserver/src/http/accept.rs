@@ -16,7 +16,7 @@ pub(crate) struct Accepted {
 /// The representations that are available in protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// None.
+    /// No encoding is accepted.
     Json,
     /// Metadata only.
     Metadata,

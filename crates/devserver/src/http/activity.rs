@@ -9,10 +9,10 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How long a new connection may take until its first request.
+/// The timeout of a new connection until its first request.
 pub(crate) const FIRST_REQUEST: Duration = Duration::from_secs(30);
-/// How long a connection may stay open without a request. Clients close theirs after 90 seconds, so that they do not send a request
-/// to a connection that is being closed.
+/// The timeout of a connection without a request. Clients close their connections after 90 seconds, so that
+/// they do not send a request to a connection that is being closed.
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Counts the active requests of a connection.

@@ -19,7 +19,7 @@ impl Tls {
     /// Generates a key and a self-signed certificate for these names and addresses.
     ///
     /// # Errors
-    /// If a name is not valid in a certificate.
+    /// Returns an error if a name is not valid in a certificate.
     pub(crate) fn self_signed(names: &[String]) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let key = KeyPair::generate()?;
         let certificate = CertificateParams::new(names)?.self_signed(&key)?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(super) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 pub(super) const NODES: &str = "/api/v1/nodes";
 
-/// How long a lease is valid, in seconds; kube-controller-manager takes a node that does not renew it for lost.
+/// The duration of a node lease in seconds, after which kube-controller-manager treats the node as lost.
 const LEASE_SECONDS: u32 = 40;
 
 /// Returns a node to be created.

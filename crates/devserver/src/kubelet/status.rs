@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The next report about a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Nothing: the status is the last one.
+    /// No change: this is the last status.
     Stay,
     /// This status.
     Report(Value),
@@ -44,12 +44,12 @@ pub(super) fn crash_again(pod: &Value, place: Place<'_>) -> Option<Value> {
     is_crashing.then(|| started(pod, Outcome::CrashLoop, place))
 }
 
-/// Returns whether the kubelet has reported the pod before.
+/// Returns true if the kubelet has reported the pod before.
 fn has_started(pod: &Value) -> bool {
     pod["status"]["startTime"].is_string() && pod["status"]["containerStatuses"].is_array()
 }
 
-/// Returns whether the status of a pod is already that of its outcome, which can change while the pod runs.
+/// Returns true if the status of a pod matches its outcome, which can change while the pod runs.
 fn is_reported(pod: &Value, outcome: Outcome) -> bool {
     let containers = pod["status"]["containerStatuses"].as_array();
     let reported = containers.into_iter().flatten().all(|container| {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::kubelet::outcome::ANNOTATION;
 
-    /// Returns the phases that a pod goes through, and its last state.
+    /// Returns the phases of a pod, and its last state.
     fn history(outcome: &str, policy: &str) -> (Vec<String>, Value) {
         let mut pod = json!({
             "metadata": { "annotations": { ANNOTATION: outcome } },

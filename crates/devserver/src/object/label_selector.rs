@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns whether a label selector matches an object. A selector that is absent matches nothing.
+/// Returns true if a label selector matches an object. An absent selector matches no object.
 pub(crate) fn label_selector_matches(selector: Option<&Value>, object: &Value) -> bool {
     let Some(selector) = selector else { return false };
     let label = |key: &str| object.pointer("/metadata/labels")?.get(key)?.as_str();

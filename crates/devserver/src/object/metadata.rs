@@ -36,7 +36,7 @@ pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     found.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Returns whether the object is being deleted.
+/// Returns true if the object is being deleted.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }

@@ -19,7 +19,7 @@ pub(crate) struct NewObject<'a> {
 
 /// Completes a new object: fields of the server are set, and those of the client for them are removed.
 ///
-/// The caller has checked the name and gives the version.
+/// The caller has checked the name, and sets the version.
 pub(crate) fn complete(resource: &Resource, object: &mut Value, birth: &NewObject<'_>) {
     resource.write_type(metadata_holder(object));
     remove_system_fields(object);

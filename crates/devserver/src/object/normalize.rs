@@ -30,7 +30,7 @@ const METADATA: [&str; 15] = [
 /// pointers. Custom resources get the defaults of the schema of their definition, and lose the fields that are not in it.
 ///
 /// # Errors
-/// If a field of a built-in kind has another type.
+/// Returns an error if a field of a built-in kind has the wrong type.
 pub(crate) fn normalize(resource: &Resource, object: &mut Value) -> Result<(), EncodeError> {
     if resource.is_custom() {
         // They are stored as JSON, but their metadata have the types of all metadata.

@@ -72,7 +72,7 @@ fn parts(rule: &PolicyRule) -> Vec<PolicyRule> {
     parts
 }
 
-/// Returns whether a rule covers one that has one value in each field.
+/// Returns true if a rule covers another rule that has a single value in each field.
 fn covers(own: &PolicyRule, part: &PolicyRule) -> bool {
     let has = |own: &[String], wanted: &[String]| {
         own.iter().any(|one| one == ALL) || wanted.iter().all(|one| own.contains(one))

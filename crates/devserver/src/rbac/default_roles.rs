@@ -16,7 +16,7 @@ const fn bind(role: &'static str, group: &'static str) -> DefaultBinding {
     DefaultBinding { role, group }
 }
 
-/// What every cluster binds to groups.
+/// The roles that every cluster binds to groups.
 pub(crate) const DEFAULT_BINDINGS: &[DefaultBinding] = &[
     bind("cluster-admin", "system:masters"),
     bind("system:basic-user", "system:authenticated"),

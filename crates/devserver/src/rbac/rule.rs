@@ -22,7 +22,7 @@ pub(crate) struct PolicyRule {
 pub(crate) const ALL: &str = "*";
 
 impl PolicyRule {
-    /// Returns whether the rule allows a request.
+    /// Returns true if the rule allows a request.
     pub(crate) fn allows(&self, attributes: &Attributes) -> bool {
         match attributes {
             Attributes::Resource(wanted) => self.allows_resource(wanted),

@@ -111,7 +111,7 @@ impl User {
         &self.extra
     }
 
-    /// Returns whether the user may do everything.
+    /// Returns true if the user is allowed to do everything.
     pub(crate) fn is_master(&self) -> bool {
         self.is_in(MASTERS)
     }

@@ -61,7 +61,8 @@ impl Registry {
     /// Adds the resources of a definition, which replace those of its earlier state.
     ///
     /// # Errors
-    /// If the definition is invalid, or has the name of a built-in resource. The catalog does not change then.
+    /// Returns an error if the definition is invalid, or has the name of a built-in resource. The catalog is
+    /// unchanged then.
     pub(crate) fn add_crd(&mut self, crd: &Value) -> Result<(), CrdError> {
         let resources = from_crd(crd)?;
         let [group, plural] = identity(crd);

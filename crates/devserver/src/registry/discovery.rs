@@ -84,7 +84,7 @@ fn group(group: &Group) -> Value {
     json!({"name": group.name, "preferredVersion": versions.first(), "versions": versions})
 }
 
-/// A resource and its subresources, each an entry of the list.
+/// Returns the list entries of a resource and its subresources.
 fn resource_entries(resource: &Resource) -> Vec<Value> {
     let mut entry = json!({
         "name": resource.plural,
@@ -139,7 +139,7 @@ struct Part {
     verb: &'static str,
 }
 
-/// The further subresources of a resource.
+/// Returns the subresources in addition to status and scale.
 fn parts(resource: &Resource) -> Vec<Part> {
     let part = |name, group, kind| Part { name, group, kind, verb: "create" };
     match resource.storage() {

@@ -6,7 +6,7 @@ use kube_informer_wire::EventType;
 /// A change of one object; its version is the record's.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// Whether the object was deleted.
+    /// True if the object was deleted.
     pub(crate) end: End,
     /// The state after the change; for a deletion, the last state under the version of the deletion.
     pub(crate) record: Record,
@@ -14,7 +14,7 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Record>,
 }
 
-/// Whether the object exists after the change.
+/// True if the object exists after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It exists.

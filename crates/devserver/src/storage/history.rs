@@ -46,7 +46,7 @@ impl History {
         self.lost = version;
     }
 
-    /// The oldest version from which a watch may start.
+    /// Returns the oldest version from which a watch can start.
     pub(crate) fn floor(&self) -> u64 {
         self.floor
     }

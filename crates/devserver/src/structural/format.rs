@@ -79,7 +79,7 @@ impl Format {
         &self.name
     }
 
-    /// Returns whether a text has this format.
+    /// Returns true if a text has this format.
     pub(crate) fn matches(&self, text: &str) -> bool {
         match self.kind {
             Kind::Text(position) => TEXTS[position].1(text),
@@ -87,7 +87,7 @@ impl Format {
         }
     }
 
-    /// Returns whether a number is in the range of this format.
+    /// Returns true if a number is in the range of this format.
     pub(crate) fn holds(&self, number: &Value) -> bool {
         let float = number.as_f64().unwrap_or_default();
         match self.kind {
@@ -125,7 +125,7 @@ patterns! {
     CARD = "^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11})$";
 }
 
-/// Returns whether a text is an absolute URI or path, as the target of a request is.
+/// Returns true if a text is an absolute URI or path, as the target of a request is.
 fn is_uri(text: &str) -> bool {
     if text.is_empty() || text.chars().any(|letter| letter.is_control() || letter == ' ') {
         return false;

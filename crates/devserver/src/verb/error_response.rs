@@ -29,7 +29,7 @@ impl ErrorResponse {
         &self.0
     }
 
-    /// The header `Retry-After`.
+    /// Returns the header `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         let seconds = self.0.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then_some(seconds)

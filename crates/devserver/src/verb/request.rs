@@ -45,7 +45,7 @@ pub(crate) struct Request {
 /// The maximum length of the name of a field manager.
 const LONGEST_MANAGER: usize = 128;
 
-/// Whether a change is stored.
+/// The choice between storing a change and a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// The change is stored.
@@ -106,7 +106,7 @@ impl Request {
         parameters.filter(move |(found, _)| found == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Returns whether a change is stored, from the options of this kind.
+    /// Reads the parameter `dryRun`; `options` is the kind of the options, for error messages.
     pub(crate) fn intent(&self, options: &str) -> Result<Intent, ErrorResponse> {
         let said: Vec<_> = self.parameters("dryRun").filter(|word| !word.is_empty()).collect();
         Intent::of(options, said.iter().map(String::as_str))
@@ -115,7 +115,7 @@ impl Request {
     /// Returns a boolean parameter of the query string.
     ///
     /// # Errors
-    /// If it is not a boolean.
+    /// Returns an error if the value is not a boolean.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, ErrorResponse> {
         match self.parameter(name).unwrap_or_default().to_ascii_lowercase().as_str() {
             "" | "0" | "f" | "false" => Ok(false),
@@ -129,7 +129,7 @@ impl Request {
     /// Returns the field manager in the options of this kind, or else the program in the user agent.
     ///
     /// # Errors
-    /// If the name is too long, or has characters that cannot be printed.
+    /// Returns an error if the name is too long, or has characters that cannot be printed.
     pub(crate) fn field_manager(&self, options: &str) -> Result<String, ErrorResponse> {
         let said = self.parameter("fieldManager").unwrap_or_default();
         let refuse = |error| Err(ErrorResponse::options(options, &error));
@@ -157,7 +157,7 @@ impl Request {
     /// Parses the body as YAML, which includes JSON.
     ///
     /// # Errors
-    /// If the body is not YAML.
+    /// Returns an error if the body is not YAML.
     pub(crate) fn yaml(&self) -> Result<Value, String> {
         if let Ok(json) = serde_json::from_slice(&self.body) {
             return Ok(json);

@@ -44,7 +44,7 @@ pub(crate) struct Watch {
     pub(crate) protobuf: Option<Protobuf>,
     /// The initial objects, if they are requested.
     pub(crate) initial: Vec<Record>,
-    /// Whether a bookmark ends the initial events.
+    /// True if a bookmark ends the initial events.
     pub(crate) tells_initial_end: bool,
     /// The interval of bookmarks.
     pub(crate) bookmarks: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Objects go when nothing holds them.
+//! Objects are deleted when they have no finalizers and no grace period.
 
 use crate::probe::{MAPS, PODS, Probe, labelled, named, names, refusal, version};
 use http::Method;

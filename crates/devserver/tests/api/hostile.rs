@@ -177,7 +177,7 @@ proptest! {
     }
 }
 
-/// The depth of a written value is that of its path in the definition.
+/// A write through a path of a definition creates an object as deep as the path.
 #[tokio::test(start_paused = true)]
 async fn objects_that_are_too_deep_to_be_parsed_are_refused() {
     let probe = Probe::new();

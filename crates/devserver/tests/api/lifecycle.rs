@@ -1,4 +1,4 @@
-//! What happens to objects between their creation and their end: owners, grace periods, bindings, evictions.
+//! Owners, grace periods, bindings and evictions.
 
 use crate::probe::{Answer, MAPS, PODS, Probe, named, names, refusal};
 use http::Method;
@@ -11,7 +11,7 @@ async fn probe(controllers: Controllers) -> Probe {
     Probe::of(DevServer::builder().controllers(controllers).start().await.unwrap())
 }
 
-/// A config map that another one owns.
+/// Returns a config map with these owners.
 fn owned(name: &str, owners: &[&Value]) -> Value {
     let reference = |owner: &&Value| {
         let metadata = &owner["metadata"];

@@ -24,7 +24,7 @@ async fn a_snapshot_is_put_back_and_watches_end_with_410() {
     let (kind, status) = watch.event().await;
     assert_eq!((kind.as_str(), &status["code"]), ("ERROR", &json!(410)));
     assert_eq!(watch.next().await, Next::End);
-    // Versions from before are expired, and a list begins a new watch.
+    // Earlier versions are expired, so that clients list again.
     let mut old = probe.watch(&format!("{MAPS}?watch=1&resourceVersion={version}")).await;
     assert_eq!(old.event().await.1["code"], 410);
     let list = probe.get(MAPS).await.1;

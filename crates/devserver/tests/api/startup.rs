@@ -1,4 +1,4 @@
-//! How long it takes to start a server.
+//! The time in which a server starts.
 
 use crate::probe::Probe;
 use std::time::{Duration, Instant};

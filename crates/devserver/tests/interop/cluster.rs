@@ -48,7 +48,7 @@ impl Cluster {
         self.runtime.block_on(future)
     }
 
-    /// The objects of a resource of the core group, in one namespace or in all.
+    /// Returns the client for a resource of the core group, in one namespace or in all.
     pub(crate) fn api(&self, resource: &str, namespace: Option<&str>) -> Api<DynamicObject> {
         let kind = match resource {
             "pods" => "Pod",
@@ -76,7 +76,7 @@ impl Cluster {
         }
     }
 
-    /// All objects of a resource.
+    /// Returns all objects of a resource.
     pub(crate) fn contents(&self, resource: &str) -> Contents {
         let list = self.wait(self.api(resource, None).list(&ListParams::default())).unwrap();
         let metadata = list.items.into_iter().map(|object| object.metadata);

@@ -23,7 +23,7 @@ fn raw(object: &Value) -> Raw {
     Raw::new(Format::Json, object.to_string().into())
 }
 
-/// A pod of a ReplicaSet.
+/// Returns a pod of a ReplicaSet.
 fn pod(name: &str, version: u64, phase: &str) -> Raw {
     raw(&json!({
         "metadata": {

@@ -92,7 +92,7 @@ fn test(folder: &Path) {
     wait(&mut log, "a new replica gets shards", |log| log.replicas().contains("d"));
 
     let mut stopped = replicas.remove(0);
-    // The end of its input asks a replica to stop.
+    // A replica stops when its standard input ends.
     drop(stopped.child.stdin.take());
     let at = SystemClock.now();
     assert!(stopped.child.wait().unwrap().success());

@@ -8,7 +8,7 @@ use crate::format::table::column::{Cell, Column};
 use crate::format::table::{pod, workload};
 use crate::registry::Resource;
 
-/// The columns of a built-in kind; kinds that have none of their own show name and age.
+/// Returns the columns of a built-in kind; name and age for kinds without specific columns.
 pub(super) fn columns(resource: &Resource) -> &'static [Column] {
     match resource.storage() {
         ("", "pods") => PODS,

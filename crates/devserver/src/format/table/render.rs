@@ -19,7 +19,7 @@ pub(crate) struct TableOptions {
 /// The part of the object in each row, from the parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Include {
-    /// Nothing.
+    /// No object.
     None,
     /// Its metadata.
     #[default]
@@ -28,7 +28,7 @@ pub(crate) enum Include {
     Object,
 }
 
-/// A table of objects of one resource; its metadata are for the caller to fill in.
+/// Returns a table of objects of one resource. The caller sets its metadata.
 pub(crate) fn table<'a>(
     resource: &Resource,
     objects: impl IntoIterator<Item = &'a Value>,

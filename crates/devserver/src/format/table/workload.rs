@@ -57,7 +57,7 @@ pub(super) fn last_schedule(object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Returns whether a CronJob is suspended.
+/// Returns true if a CronJob is suspended.
 pub(super) fn suspended(object: &Value, _: Timestamp) -> Value {
     let is_suspended = path::read(object, "spec.suspend").and_then(Value::as_bool) == Some(true);
     if is_suspended { "True" } else { "False" }.into()

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 enum Json {
     Text(&'static str),
     Number(i64),
-    /// A number that also takes the place of 0.
+    /// A number, which is also the default for 0.
     NonZero(i64),
     Bool(bool),
     /// A struct in which nothing is set.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
-/// How long a client stays with a pod: three hours.
+/// The default timeout of session affinity: three hours.
 const AFFINITY_SECONDS: u32 = 10_800;
 
 /// Fills in the defaults of a type.
@@ -53,7 +53,7 @@ fn service(fields: &mut Fields) {
     }
 }
 
-/// A port of a service leads to the same port of its pods.
+/// Sets the target port of a service port to the port itself.
 fn target_port(port: &mut Fields) {
     let is_zero = port.get("targetPort").is_none_or(|target| target.as_i64() == Some(0));
     if is_zero || is_unset(port, "targetPort") {

@@ -69,7 +69,7 @@ fn job(spec: &mut Fields) {
     set(spec, "manualSelector", false);
 }
 
-/// An object without labels has those of its pods.
+/// Sets the labels of an object without labels to those of its pod template.
 fn labels_of_template(fields: &mut Fields) {
     let Some(labels) = template_labels(fields) else { return };
     let metadata = made(fields, "metadata");
