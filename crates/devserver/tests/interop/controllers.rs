@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::{path::PathBuf, pin::pin, process::Command, time::Duration};
 use tokio::time::timeout;
 
-/// The timeout of a step, with a margin for slow machines.
+/// Far more than any step takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A server with controllers, a scheduler and nodes.
