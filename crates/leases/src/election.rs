@@ -1,5 +1,4 @@
-//! One Lease for which this process is a candidate. It is acquired, renewed, lost and released as by
-//! client-go's LeaderElector.
+//! Acquires, renews, and releases one Lease for which this process is a candidate, like client-go's LeaderElector.
 
 use crate::clock::BootTime;
 use crate::config::Config;
