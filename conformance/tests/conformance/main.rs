@@ -22,6 +22,7 @@ mod access;
 mod permissions;
 mod shards;
 mod webhooks;
+mod policies;
 mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]

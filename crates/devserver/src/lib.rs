@@ -29,6 +29,8 @@
 
 mod invalid;
 
+mod expression;
+
 mod structural;
 
 mod apply;

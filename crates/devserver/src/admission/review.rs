@@ -95,30 +95,26 @@ pub(crate) struct Response {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Review<'_> {
-    pub(crate) fn to_json(&self) -> Value {
-        let Attributes { operation, resource, subresource, namespace, name, object, old, user, .. } =
-            self.attributes;
-        let (kind, plural) = match subresource {
-            "scale" => (json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}), &resource.plural),
-            _ => (
-                json!({"group": resource.group, "version": resource.version, "kind": resource.kind}),
-                &resource.plural,
-            ),
+impl Attributes<'_> {
+    /// Returns the request as a review describes it, without its uid and the states of the object.
+    pub(super) fn to_request(self) -> Value {
+        let Attributes { operation, resource, subresource, namespace, name, user, options, dry_run, .. } =
+            self;
+        let kind = match subresource {
+            "scale" => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+            _ => json!({"group": resource.group, "version": resource.version, "kind": resource.kind}),
         };
-        let target = json!({"group": resource.group, "version": resource.version, "resource": plural});
+        let target =
+            json!({"group": resource.group, "version": resource.version, "resource": resource.plural});
         let mut request = json!({
-            "uid": self.uid,
             "kind": kind,
             "resource": target,
             "requestKind": kind,
             "requestResource": target,
             "operation": operation.as_str(),
             "userInfo": user.to_info(),
-            "object": object,
-            "oldObject": old,
-            "dryRun": self.attributes.dry_run,
-            "options": self.attributes.options,
+            "dryRun": dry_run,
+            "options": options,
         });
         for (field, text) in [
             ("subResource", subresource),
@@ -130,6 +126,16 @@ impl Review<'_> {
                 request[field] = text.into();
             }
         }
+        request
+    }
+}
+
+impl Review<'_> {
+    pub(crate) fn to_json(&self) -> Value {
+        let mut request = self.attributes.to_request();
+        request["uid"] = self.uid.as_str().into();
+        request["object"] = json!(self.attributes.object);
+        request["oldObject"] = json!(self.attributes.old);
         json!({"apiVersion": self.version.api_version(), "kind": KIND, "request": request})
     }
 

@@ -1,8 +1,7 @@
 //! Checks webhook configurations when they are stored.
 
-use super::{GROUP, review::ReviewVersion, webhook::Webhook};
+use super::{condition::condition_errors, review::ReviewVersion, scope::Scope, webhook::Webhook};
 use crate::invalid::FieldError;
-use crate::registry::Resource;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -10,12 +9,8 @@ use std::collections::HashSet;
 /// The operations in rules. This server calls no webhook for `CONNECT`.
 const OPERATIONS: [&str; 5] = ["*", "CREATE", "UPDATE", "DELETE", "CONNECT"];
 
-/// Returns the errors of a webhook configuration; empty for other objects.
-pub(crate) fn configuration_errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
-    let plurals = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-    if !plurals.iter().any(|plural| resource.is(GROUP, plural)) {
-        return Vec::new();
-    }
+/// Returns the errors of a webhook configuration.
+pub(super) fn configuration_errors(object: &Value) -> Vec<FieldError> {
     let mut names = HashSet::new();
     let webhooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
     let errors = webhooks.enumerate().flat_map(|(position, webhook)| {
@@ -62,12 +57,10 @@ fn errors_of(path: &str, webhook: &Value) -> Vec<FieldError> {
         let detail = "the timeout value must be between 1 and 30 seconds";
         errors.push(FieldError::invalid(&field("timeoutSeconds"), &seconds.into(), detail));
     }
-    if webhook.get("matchConditions").and_then(Value::as_array).is_some_and(|list| !list.is_empty()) {
-        let detail = "this server does not evaluate match conditions";
-        errors.push(FieldError::forbidden(&field("matchConditions"), detail));
-    }
     errors.extend(client_errors(&field("clientConfig"), webhook.get("clientConfig").unwrap_or(&Value::Null)));
-    errors.extend(operation_errors(path, webhook));
+    errors.extend(operation_errors(&field("rules"), webhook.get("rules").unwrap_or(&Value::Null)));
+    let conditions = webhook.get("matchConditions").unwrap_or(&Value::Null);
+    errors.extend(condition_errors(&field("matchConditions"), conditions, &Scope::default()));
     if errors.is_empty()
         && let Err(error) = Webhook::deserialize(webhook)
     {
@@ -107,13 +100,14 @@ fn client_errors(path: &str, client: &Value) -> Vec<FieldError> {
     }
 }
 
-fn operation_errors(path: &str, webhook: &Value) -> Vec<FieldError> {
-    let rules = webhook.get("rules").and_then(Value::as_array).into_iter().flatten().enumerate();
+/// Returns the errors of the operations in a list of rules.
+pub(super) fn operation_errors(path: &str, rules: &Value) -> Vec<FieldError> {
+    let rules = rules.as_array().into_iter().flatten().enumerate();
     let errors = rules.flat_map(|(rule, value)| {
         let operations = value.get("operations").and_then(Value::as_array).into_iter().flatten().enumerate();
         operations.filter_map(move |(position, operation)| {
             let operation = operation.as_str().unwrap_or_default();
-            let field = format!("{path}.rules[{rule}].operations[{position}]");
+            let field = format!("{path}[{rule}].operations[{position}]");
             (!OPERATIONS.contains(&operation))
                 .then(|| FieldError::not_supported(&field, operation, &OPERATIONS))
         })

@@ -1,7 +1,9 @@
 //! One webhook of a configuration, and the requests that it is called for.
 
+use super::condition::{Expressions, MatchCondition, all_match};
 use super::review::{Attributes, ReviewVersion};
-use crate::object::label_selector_matches;
+use super::rule::{Rule, Selectors};
+use super::scope;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -35,10 +37,10 @@ pub(crate) struct Webhook {
     admission_review_versions: Vec<String>,
     #[serde(default)]
     rules: Vec<Rule>,
+    #[serde(flatten)]
+    selectors: Selectors,
     #[serde(default)]
-    namespace_selector: Value,
-    #[serde(default)]
-    object_selector: Value,
+    match_conditions: Vec<MatchCondition>,
     #[serde(default)]
     pub(crate) failure_policy: FailurePolicy,
     #[serde(default = "default_timeout")]
@@ -86,31 +88,6 @@ pub(crate) enum Reinvocation {
     IfNeeded,
 }
 
-/// The scope of the resources that a rule matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) enum Scope {
-    Cluster,
-    Namespaced,
-    #[default]
-    #[serde(rename = "*")]
-    All,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    #[serde(default)]
-    operations: Vec<String>,
-    #[serde(default)]
-    api_groups: Vec<String>,
-    #[serde(default)]
-    api_versions: Vec<String>,
-    #[serde(default)]
-    resources: Vec<String>,
-    #[serde(default)]
-    scope: Scope,
-}
-
 fn default_timeout() -> u64 {
     10
 }
@@ -136,79 +113,25 @@ impl Webhook {
         Duration::from_secs(self.timeout_seconds)
     }
 
-    /// Returns whether the webhook is called for a request. `namespace` is the namespace of the object, if it is in one.
+    /// Returns whether the rules and the selectors of the webhook select a request. `namespace` is the namespace of the object, if it is
+    /// in one.
     pub(crate) fn matches(&self, attributes: &Attributes<'_>, namespace: Option<&Value>) -> bool {
         self.rules.iter().any(|rule| rule.matches(attributes))
-            && self.matches_namespace(attributes, namespace)
-            && self.matches_object(attributes)
+            && self.selectors.match_object(attributes, namespace)
     }
 
-    /// A namespace is selected by its own labels, and other cluster-scoped objects always.
-    fn matches_namespace(&self, attributes: &Attributes<'_>, namespace: Option<&Value>) -> bool {
-        let is_namespace = attributes.resource.is("", "namespaces");
-        let selected = if is_namespace { attributes.object.or(attributes.old) } else { namespace };
-        selects_all(&self.namespace_selector)
-            || selected.is_none_or(|object| label_selector_matches(Some(&self.namespace_selector), object))
-    }
-
-    /// An object is selected by its old or its new labels.
-    fn matches_object(&self, attributes: &Attributes<'_>) -> bool {
-        let mut states = [attributes.object, attributes.old].into_iter().flatten();
-        selects_all(&self.object_selector)
-            || states.any(|state| label_selector_matches(Some(&self.object_selector), state))
-    }
-}
-
-fn selects_all(selector: &Value) -> bool {
-    let is_empty = |part: &str| match selector.get(part) {
-        Some(Value::Object(labels)) => labels.is_empty(),
-        Some(Value::Array(expressions)) => expressions.is_empty(),
-        _ => true,
-    };
-    is_empty("matchLabels") && is_empty("matchExpressions")
-}
-
-impl Rule {
-    fn matches(&self, attributes: &Attributes<'_>) -> bool {
-        let Attributes { operation, resource, subresource, .. } = attributes;
-        let has = |list: &[String], value: &str| list.iter().any(|one| one == "*" || one == value);
-        let in_scope = match self.scope {
-            Scope::All => true,
-            Scope::Cluster => !resource.is_namespaced(),
-            Scope::Namespaced => resource.is_namespaced(),
-        };
-        in_scope
-            && has(&self.operations, operation.as_str())
-            && has(&self.api_groups, &resource.group)
-            && has(&self.api_versions, &resource.version)
-            && self.resources.iter().any(|pattern| matches_resource(pattern, &resource.plural, subresource))
-    }
-}
-
-/// Returns whether a pattern such as `pods`, `pods/status`, `*`, `*/*` or `pods/*` matches a resource.
-fn matches_resource(pattern: &str, plural: &str, subresource: &str) -> bool {
-    let (resource, part) = pattern.split_once('/').unwrap_or((pattern, ""));
-    (resource == "*" || resource == plural) && (part == "*" || part == subresource)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches_resource;
-
-    #[test]
-    fn patterns_match_resources_and_subresources() {
-        for (pattern, matched) in [
-            ("pods", [true, false, false]),
-            ("pods/status", [false, true, false]),
-            ("pods/*", [true, true, false]),
-            ("*", [true, false, true]),
-            ("*/*", [true, true, true]),
-            ("*/status", [false, true, false]),
-            ("nodes", [false, false, false]),
-        ] {
-            let found = [("pods", ""), ("pods", "status"), ("deployments", "")]
-                .map(|(plural, part)| matches_resource(pattern, plural, part));
-            assert_eq!(found, matched, "{pattern}");
+    /// Returns whether a request meets the match conditions of the webhook.
+    ///
+    /// # Errors
+    /// The message, if a condition cannot be evaluated and none is false.
+    pub(crate) fn meets_conditions(
+        &self,
+        attributes: &Attributes<'_>,
+        expressions: &Expressions,
+    ) -> Result<bool, String> {
+        if self.match_conditions.is_empty() {
+            return Ok(true);
         }
+        all_match(&self.match_conditions, expressions, &scope::variables(attributes, None))
     }
 }

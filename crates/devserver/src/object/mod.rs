@@ -46,6 +46,6 @@ pub(crate) use name::{generate_name, validate_name};
 pub(crate) use new_object::{NewObject, complete, remove_system_fields, uid};
 pub(crate) use normalize::{convert, empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};
-pub(crate) use rules::metadata_flaws;
+pub(crate) use rules::{broken_key, metadata_flaws};
 pub(crate) use unknown::unknown_fields;
 pub(crate) use update::{apply_status_update, prepare_update};

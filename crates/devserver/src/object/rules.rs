@@ -73,7 +73,7 @@ fn texts<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
 }
 
 /// What is wrong with a key of labels or annotations, or with a finalizer: a name, which may have a prefix.
-fn broken_key(key: &str) -> Option<String> {
+pub(crate) fn broken_key(key: &str) -> Option<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),

@@ -1,7 +1,8 @@
 //! What the schema in a CustomResourceDefinition has to keep to.
 
+use crate::expression::Expression;
 use crate::invalid::FieldError;
-use crate::structural::expression::Expression;
+use crate::structural::rule::VARIABLES;
 use crate::structural::undefined::{self, find_undefined};
 use crate::structural::{embedded, evaluate, prune, schema::Structural, validate};
 use regex::Regex;
@@ -359,12 +360,13 @@ impl Check {
             if source.is_empty() {
                 continue;
             }
-            let compiled = Expression::compile(source).and_then(|expression| {
-                match find_undefined(&expression, &structural, scope) {
-                    Some(field) => Err(format!("compilation failed: undefined field '{field}'")),
-                    None => Ok(expression),
-                }
-            });
+            let compiled =
+                Expression::compile(source, &VARIABLES).and_then(|expression| {
+                    match find_undefined(&expression, &structural, scope) {
+                        Some(field) => Err(format!("compilation failed: undefined field '{field}'")),
+                        None => Ok(expression),
+                    }
+                });
             match compiled {
                 Err(error) => self.invalid(&format!("{path}.{name}"), rule, &error),
                 Ok(expression) => {

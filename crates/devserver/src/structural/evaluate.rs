@@ -1,15 +1,14 @@
 //! Evaluates the rules of a schema.
 
+use crate::expression::{EvaluationError, Variables, map, text_key};
 use crate::invalid::FieldError;
 use crate::structural::escape::escaped;
-use crate::structural::expression::{EvaluationError, Variables};
 use crate::structural::rule::Rule;
 use crate::structural::schema::{Additional, Structural};
 use crate::structural::undefined::Level;
 use crate::structural::validate::correlated_item;
 use base64::Engine as _;
 use cel::Value as CelValue;
-use cel::objects::Key;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -84,14 +83,10 @@ impl Evaluator {
     }
 
     fn rules(&mut self, schema: &Structural, level: Level, subject: Subject<'_>, path: &str) {
-        let mut variables = Variables {
-            value: to_cel(Some(schema), level, subject.new),
-            old: subject.old.map(|old| to_cel(Some(schema), level, old)),
-            largest_list: 0,
-            longest_text: 0,
-        };
-        for value in [Some(subject.new), subject.old].into_iter().flatten() {
-            measure(value, &mut variables);
+        let mut variables = Variables::default();
+        variables.set("self", to_cel(Some(schema), level, subject.new), subject.new);
+        if let Some(old) = subject.old {
+            variables.set("oldSelf", to_cel(Some(schema), level, old), old);
         }
         let field = if path.is_empty() { "<nil>" } else { path };
         let ty: Value = schema.types.join(",").into();
@@ -171,22 +166,6 @@ fn message(rule: &Rule, variables: &Variables) -> Option<String> {
     is_valid.then(|| text.to_owned())
 }
 
-/// Records how large the lists and texts in a value are.
-fn measure(value: &Value, variables: &mut Variables) {
-    match value {
-        Value::String(text) => variables.longest_text = variables.longest_text.max(text.len() as u64),
-        Value::Array(items) => {
-            variables.largest_list = variables.largest_list.max(items.len() as u64);
-            items.iter().for_each(|item| measure(item, variables));
-        }
-        Value::Object(fields) => {
-            variables.largest_list = variables.largest_list.max(fields.len() as u64);
-            fields.values().for_each(|value| measure(value, variables));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// Returns a value as expressions see it: with the types of its schema, and only with the fields of it.
 fn to_cel(schema: Option<&Structural>, level: Level, value: &Value) -> CelValue {
     match value {
@@ -216,9 +195,9 @@ fn to_cel(schema: Option<&Structural>, level: Level, value: &Value) -> CelValue 
                     "metadata" if is_object => {
                         let names = ["name", "generateName"].into_iter();
                         let names = names.filter_map(|name| {
-                            Some((key(name), to_cel(None, Level::Value, value.get(name)?)))
+                            Some((text_key(name), to_cel(None, Level::Value, value.get(name)?)))
                         });
-                        entries.insert(key("metadata"), map(names.collect()));
+                        entries.insert(text_key("metadata"), map(names.collect()));
                         continue;
                     }
                     _ if has_properties => own.and_then(|_| escaped(name)),
@@ -226,20 +205,12 @@ fn to_cel(schema: Option<&Structural>, level: Level, value: &Value) -> CelValue 
                 };
                 let schema = own.or_else(|| schema.and_then(|schema| schema.field(name)));
                 if let Some(name) = key {
-                    entries.insert(self::key(&name), to_cel(schema, Level::Value, value));
+                    entries.insert(text_key(&name), to_cel(schema, Level::Value, value));
                 }
             }
             map(entries)
         }
     }
-}
-
-fn key(name: &str) -> Key {
-    Key::String(Arc::new(name.to_owned()))
-}
-
-fn map(entries: HashMap<Key, CelValue>) -> CelValue {
-    CelValue::Map(cel::objects::Map { map: Arc::new(entries) })
 }
 
 fn text_to_cel(schema: Option<&Structural>, text: &str) -> CelValue {

@@ -4,8 +4,6 @@ mod format;
 
 mod escape;
 
-mod expression;
-
 mod rule;
 
 mod schema;

@@ -1,8 +1,11 @@
 //! One rule of `x-kubernetes-validations`.
 
-use crate::structural::expression::Expression;
+use crate::expression::Expression;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// The variables of rules.
+pub(super) const VARIABLES: [&str; 2] = ["self", "oldSelf"];
 
 /// A compiled rule.
 #[derive(Clone, Debug)]
@@ -16,9 +19,10 @@ pub(crate) struct Rule {
 impl Rule {
     /// Compiles a rule; `None` if it is not valid.
     pub(crate) fn new(source: &Value) -> Option<Self> {
-        let expression = Arc::new(Expression::compile(source["rule"].as_str()?.trim()).ok()?);
+        let expression = Arc::new(Expression::compile(source["rule"].as_str()?.trim(), &VARIABLES).ok()?);
         let message = source["messageExpression"].as_str().map(str::trim).filter(|text| !text.is_empty());
-        let message_expression = message.and_then(|text| Expression::compile(text).ok()).map(Arc::new);
+        let message_expression =
+            message.and_then(|text| Expression::compile(text, &VARIABLES).ok()).map(Arc::new);
         Some(Self { source: source.clone(), expression, message_expression })
     }
 

@@ -1,7 +1,7 @@
 //! Finds the fields that a rule selects and that its schema does not have.
 
+use crate::expression::{Expression, entry_parts};
 use crate::structural::escape::unescaped;
-use crate::structural::expression::{Expression, entry_parts};
 use crate::structural::schema::{Additional, Structural};
 use cel::common::ast::{Expr, IdedExpr};
 

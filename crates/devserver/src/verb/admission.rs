@@ -1,4 +1,4 @@
-//! Calls the admission webhooks for a request.
+//! Calls the admission webhooks for a request, and evaluates the policies.
 
 use crate::admission::{
     Attributes, FailurePolicy, GROUP, Operation, Reinvocation, Response, Review, Stage, Webhook,
@@ -9,6 +9,7 @@ use crate::verb::{
     cluster::Cluster,
     error_response::ErrorResponse,
     object_part::ObjectPart,
+    policy,
     request::{Intent, Request},
 };
 use kube_core::{Status, response::reason};
@@ -84,38 +85,54 @@ impl Admission<'_> {
         Ok(Effect::Changed)
     }
 
-    /// Calls the validating webhooks.
+    /// Evaluates the validating policies, and calls the validating webhooks.
     ///
     /// # Errors
-    /// If a webhook denies the request, or cannot be called.
+    /// If a policy or a webhook denies the request, or a webhook cannot be called.
     pub(crate) async fn validate(
         &self,
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Result<(), ErrorResponse> {
         let webhooks = self.webhooks(Stage::Validating);
-        if webhooks.is_empty() {
+        if webhooks.is_empty() && !self.has_policies() {
             return Ok(());
         }
         let object = object.cloned().map(|mut object| {
             self.complete(&mut object);
             object
         });
+        if self.has_policies() {
+            let options = self.options();
+            let attributes = self.attributes(object.as_ref(), old, &options);
+            policy::enforce(self.cluster, self.request, &attributes, self.namespace().as_ref())?;
+        }
         for webhook in webhooks {
             self.call(&webhook, object.as_ref(), old).await?;
         }
         Ok(())
     }
 
-    /// Returns whether there are any webhooks.
-    pub(crate) fn has_webhooks(&self) -> bool {
-        [Stage::Mutating, Stage::Validating].into_iter().any(|stage| !self.webhooks(stage).is_empty())
+    /// Returns whether there are any policies.
+    fn has_policies(&self) -> bool {
+        !self.is_exempt() && policy::has_bindings(self.cluster)
     }
 
-    /// Calls the mutating and the validating webhooks for a deletion, which cannot be changed.
+    /// Returns whether a request has no admission: a binding is not the pod that it changes.
+    fn is_exempt(&self) -> bool {
+        self.request.resource.group == GROUP || self.part == ObjectPart::Binding
+    }
+
+    /// Returns whether there are any webhooks or policies.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.has_policies()
+            || [Stage::Mutating, Stage::Validating].into_iter().any(|stage| !self.webhooks(stage).is_empty())
+    }
+
+    /// Calls the webhooks and evaluates the policies for a deletion, which cannot be changed.
     ///
     /// # Errors
-    /// If a webhook denies the request, or cannot be called.
+    /// If a policy or a webhook denies the request, or cannot be called.
     pub(crate) async fn delete(&self, old: &Value) -> Result<(), ErrorResponse> {
         for webhook in self.webhooks(Stage::Mutating) {
             self.call(&webhook, None, Some(old)).await?;
@@ -125,8 +142,7 @@ impl Admission<'_> {
 
     /// Returns the webhooks of all configurations, sorted by the name of the configuration.
     fn webhooks(&self, stage: Stage) -> Vec<Webhook> {
-        // A binding is not the pod that it changes.
-        if self.request.resource.group == GROUP || self.part == ObjectPart::Binding {
+        if self.is_exempt() {
             return Vec::new();
         }
         let place = Place::new((GROUP, stage.plural()));
@@ -144,24 +160,16 @@ impl Admission<'_> {
     ) -> Result<Option<Response>, ErrorResponse> {
         let Self { cluster, request, .. } = self;
         let options = self.options();
-        let attributes = Attributes {
-            operation: self.operation,
-            resource: &request.resource,
-            subresource: self.part.subresource(),
-            namespace: request.namespace.as_deref(),
-            name: match request.name.as_str() {
-                // A new object, whose name is generated after the mutating webhooks.
-                "" => object.map(metadata::name).unwrap_or_default(),
-                name => name,
-            },
-            object,
-            old,
-            user: &request.user,
-            options: &options,
-            dry_run: self.intent == Intent::DryRun,
-        };
+        let attributes = self.attributes(object, old, &options);
         if !webhook.matches(&attributes, self.namespace().as_ref()) {
             return Ok(None);
+        }
+        match (webhook.meets_conditions(&attributes, &cluster.expressions), webhook.failure_policy) {
+            (Ok(true), _) => {}
+            (Ok(false), _) | (Err(_), FailurePolicy::Ignore) => return Ok(None),
+            (Err(cause), FailurePolicy::Fail) => {
+                return Err(ErrorResponse::forbidden(&request.resource, attributes.name, &cause));
+            }
         }
         let review = Review { uid: cluster.uid(), version: webhook.review_version(), attributes };
         let response = match cluster.webhooks.call(webhook, &review.to_json()).await {
@@ -185,6 +193,31 @@ impl Admission<'_> {
                     Ok(None)
                 }
             },
+        }
+    }
+
+    fn attributes<'a>(
+        &'a self,
+        object: Option<&'a Value>,
+        old: Option<&'a Value>,
+        options: &'a Value,
+    ) -> Attributes<'a> {
+        let request = self.request;
+        Attributes {
+            operation: self.operation,
+            resource: &request.resource,
+            subresource: self.part.subresource(),
+            namespace: request.namespace.as_deref(),
+            name: match request.name.as_str() {
+                // A new object, whose name is generated after the mutating webhooks.
+                "" => object.map(metadata::name).unwrap_or_default(),
+                name => name,
+            },
+            object,
+            old,
+            user: &request.user,
+            options,
+            dry_run: self.intent == Intent::DryRun,
         }
     }
 

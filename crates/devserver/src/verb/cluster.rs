@@ -1,6 +1,6 @@
 //! The state of a server: the objects and the served resources.
 
-use crate::admission::Services;
+use crate::admission::{Expressions, Services};
 use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
 use crate::rbac::TokenTable;
@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) moment: Moment,
     /// The admission webhooks that run in this process.
     pub(crate) webhooks: Services,
+    /// The compiled expressions of webhooks and policies.
+    pub(crate) expressions: Expressions,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
 }
@@ -62,6 +64,7 @@ impl Cluster {
             tokens: TokenTable::default(),
             moment: Moment::default(),
             webhooks: Services::default(),
+            expressions: Expressions::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }

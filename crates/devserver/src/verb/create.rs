@@ -133,7 +133,7 @@ async fn store(
     complete(resource, &mut object, &birth);
     checks::check(resource, name, State { old: None, object: &object, way, aspect: ObjectPart::Whole })?;
     admission.validate(Some(&object), None).await?;
-    if let Some(namespace) = request.namespace.as_deref().filter(|_| admission.has_webhooks()) {
+    if let Some(namespace) = request.namespace.as_deref().filter(|_| admission.is_configured()) {
         // It may have been deleted while a webhook was called.
         admit(cluster, resource, namespace, name)?;
     }

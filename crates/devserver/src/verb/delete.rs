@@ -44,7 +44,7 @@ pub(crate) async fn review(
 ) -> Result<(), ErrorResponse> {
     let (operation, part, intent) = (Operation::Delete, ObjectPart::Whole, options.intent);
     let admission = Admission { cluster, request, operation, part, options: OPTIONS, intent };
-    match admission.has_webhooks() {
+    match admission.is_configured() {
         true => admission.delete(&current(cluster, request)?.1).await,
         false => Ok(()),
     }

@@ -34,6 +34,8 @@ mod side_effects;
 
 mod checks;
 
+mod policy;
+
 mod admission;
 
 mod get;

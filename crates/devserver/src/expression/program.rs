@@ -1,12 +1,13 @@
-//! Compiles and evaluates the CEL expressions of `x-kubernetes-validations`, with the functions of Kubernetes
-//! and limits of cost.
+//! Compiles and evaluates CEL expressions, with the functions of Kubernetes and limits of cost.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::common::types::{DYN_TYPE, LIST_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
+use cel::objects::Key;
 use cel::{Context, DeclarationError, Env, ExecutionError, Program, Value as CelValue};
 use regex::Regex;
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 /// The maximum length of an expression in bytes.
@@ -156,18 +157,18 @@ const NOT_SUPPORTED: &[&str] = &[
 ];
 
 impl Expression {
-    /// Compiles an expression.
+    /// Compiles an expression that may refer to these variables.
     ///
     /// # Errors
     /// Returns the reason if the text is not an expression, is too long or too deep, or refers to an unknown
     /// name or function.
-    pub(crate) fn compile(source: &str) -> Result<Self, String> {
+    pub(crate) fn compile(source: &str, variables: &[&str]) -> Result<Self, String> {
         if source.len() > MAX_LENGTH {
             return Err(format!("compilation failed: the expression has more than {MAX_LENGTH} bytes"));
         }
         let on_deep_stack = std::thread::Builder::new().stack_size(PARSER_STACK);
         std::thread::scope(|scope| {
-            let thread = on_deep_stack.spawn_scoped(scope, || Self::parse(source));
+            let thread = on_deep_stack.spawn_scoped(scope, || Self::parse(source, variables));
             let thread = thread.map_err(|error| format!("compilation failed: {error}"))?;
             thread
                 .join()
@@ -175,20 +176,21 @@ impl Expression {
         })
     }
 
-    fn parse(source: &str) -> Result<Self, String> {
+    fn parse(source: &str, variables: &[&str]) -> Result<Self, String> {
         let program = ENVIRONMENT.compile(source).map_err(|error| format!("compilation failed: {error}"))?;
-        let mut facts = Facts::default();
+        let scope = variables.iter().map(|name| (*name).to_owned()).collect();
+        let mut facts = Facts { scope, ..Facts::default() };
         facts.visit(program.expression(), 1);
         if facts.depth > MAX_DEPTH {
             return Err(format!("compilation failed: the expression is more than {MAX_DEPTH} levels deep"));
         }
+        let is_known_elsewhere =
+            |name: &&String| NOT_SUPPORTED.iter().any(|known| known.split('.').next() == Some(name.as_str()));
+        if let Some(name) = facts.unknown.iter().find(is_known_elsewhere) {
+            return Err(format!("compilation failed: '{name}' is not supported by this server"));
+        }
         if let Some(name) = facts.unknown.first() {
-            let is_known_elsewhere =
-                NOT_SUPPORTED.iter().any(|known| known.split('.').next() == Some(name.as_str()));
-            return Err(match is_known_elsewhere {
-                true => format!("compilation failed: function '{name}' is not supported by this server"),
-                false => format!("compilation failed: undeclared reference to '{name}' (in container '')"),
-            });
+            return Err(format!("compilation failed: undeclared reference to '{name}' (in container '')"));
         }
         Ok(Self { uses_old_self: facts.uses_old_self, splits: facts.splits, program })
     }
@@ -211,9 +213,8 @@ impl Expression {
             return Err(EvaluationError::TooExpensive);
         }
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        context.add_variable_from_value("self", variables.value.clone());
-        if let Some(old) = &variables.old {
-            context.add_variable_from_value("oldSelf", old.clone());
+        for (name, value) in &variables.values {
+            context.add_variable_from_value(*name, value.clone());
         }
         self.program.execute(&context).map_err(|error| EvaluationError::Failed(message(&error)))
     }
@@ -226,14 +227,60 @@ pub(crate) enum EvaluationError {
     Failed(String),
 }
 
-/// The values of the variables.
+/// The values that expressions refer to.
+#[derive(Clone, Default)]
 pub(crate) struct Variables {
-    pub(crate) value: CelValue,
-    pub(crate) old: Option<CelValue>,
+    values: Vec<(&'static str, CelValue)>,
     /// The length of the longest list or map in the values.
-    pub(crate) largest_list: u64,
+    largest_list: u64,
     /// The length of the longest text in the values.
-    pub(crate) longest_text: u64,
+    longest_text: u64,
+}
+
+impl Variables {
+    /// Sets a variable. `size` is the JSON that it was made of.
+    pub(crate) fn set(&mut self, name: &'static str, value: CelValue, size: &Value) {
+        self.values.retain(|(known, _)| *known != name);
+        self.values.push((name, value));
+        self.measure(size);
+    }
+
+    /// Sets a variable that other expressions have computed.
+    pub(crate) fn set_computed(&mut self, name: &'static str, value: CelValue) {
+        self.measure_computed(&value);
+        self.values.retain(|(known, _)| *known != name);
+        self.values.push((name, value));
+    }
+
+    fn measure(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.longest_text = self.longest_text.max(text.len() as u64),
+            Value::Array(items) => {
+                self.largest_list = self.largest_list.max(items.len() as u64);
+                items.iter().for_each(|item| self.measure(item));
+            }
+            Value::Object(fields) => {
+                self.largest_list = self.largest_list.max(fields.len() as u64);
+                fields.values().for_each(|value| self.measure(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn measure_computed(&mut self, value: &CelValue) {
+        match value {
+            CelValue::String(text) => self.longest_text = self.longest_text.max(text.len() as u64),
+            CelValue::List(items) => {
+                self.largest_list = self.largest_list.max(items.len() as u64);
+                items.iter().for_each(|item| self.measure_computed(item));
+            }
+            CelValue::Map(map) => {
+                self.largest_list = self.largest_list.max(map.map.len() as u64);
+                map.map.values().for_each(|value| self.measure_computed(value));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Returns an error message in the format of kube-apiserver.
@@ -292,7 +339,7 @@ struct Facts {
     additions: u64,
     /// Names that are neither variables nor functions.
     unknown: Vec<String>,
-    /// The variables of loops.
+    /// The variables, with those of loops.
     scope: BTreeSet<String>,
 }
 
@@ -303,8 +350,7 @@ impl Facts {
             Expr::Unspecified | Expr::Literal(_) => {}
             Expr::Ident(name) => {
                 self.uses_old_self |= name == "oldSelf";
-                let is_known = matches!(name.as_str(), "self" | "oldSelf") || NAMES.contains(&name.as_str());
-                if !is_known
+                if !NAMES.contains(&name.as_str())
                     && !self.scope.contains(name)
                     && !name.starts_with('@')
                     && !name.starts_with("__")
@@ -383,6 +429,16 @@ fn kubernetes(env: &mut Env) -> Result<(), DeclarationError> {
         let (text, pattern) = (text(&*args[0])?, pattern(&text(&*args[1])?)?);
         value(CelValue::from(pattern.find_iter(&text).map(|found| found.as_str()).collect::<Vec<_>>()))
     })
+}
+
+/// Returns a map.
+pub(crate) fn map(entries: HashMap<Key, CelValue>) -> CelValue {
+    CelValue::Map(cel::objects::Map { map: Arc::new(entries) })
+}
+
+/// Returns the key of an entry in a map.
+pub(crate) fn text_key(name: &str) -> Key {
+    Key::String(Arc::new(name.to_owned()))
 }
 
 fn value<'b, 'v>(value: CelValue) -> Result<CowVal<'b, 'v>, ExecutionError> {
