@@ -21,8 +21,10 @@ mod network_faults;
 mod access;
 mod permissions;
 mod shards;
+mod https;
 mod webhooks;
 mod policies;
+mod conversion;
 mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]

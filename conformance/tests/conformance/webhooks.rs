@@ -1,24 +1,13 @@
 //! Admission webhooks over HTTPS.
 
+use crate::https::Webhook;
 use crate::maps::{Maps, ask};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_conformance::{Server, eventually, on_both};
 use serde_json::{Value, json};
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex},
-};
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
-};
+use std::sync::{Arc, Mutex};
 
 on_both! {
     shared: [
@@ -35,7 +24,7 @@ struct Hook {
     maps: Maps<ConfigMap>,
     configuration: String,
     reviews: Arc<Mutex<Vec<Value>>>,
-    task: JoinHandle<()>,
+    webhook: Webhook,
 }
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -43,29 +32,19 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 impl Hook {
     /// Starts a webhook that responds with these fields, and waits until the server calls it.
     async fn start(server: &Server, stage: &str, fields: Value) -> Self {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
-        let private = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], private)
-            .unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
         let reviews = Arc::new(Mutex::new(Vec::new()));
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let task = tokio::spawn(serve(listener, acceptor, Arc::clone(&reviews), fields));
-
+        let received = Arc::clone(&reviews);
+        let webhook = Webhook::start(move |review| {
+            let mut response = fields.clone();
+            response["uid"] = review["request"]["uid"].clone();
+            received.lock().unwrap().push(review);
+            json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response })
+        })
+        .await;
         let maps = Maps::<ConfigMap>::new(server).await;
-        let client = json!({
-            "url": format!("https://127.0.0.1:{port}/hook"),
-            "caBundle": BASE64_STANDARD.encode(certificate.pem()),
-        });
         let configuration = format!("{GROUP}/{stage}webhookconfigurations/{}", maps.namespace);
-        let hook = Self { maps, configuration, reviews, task };
+        let client = webhook.client_config.clone();
+        let hook = Self { maps, configuration, reviews, webhook };
         hook.configure(client).await;
         hook
     }
@@ -104,7 +83,7 @@ impl Hook {
 
     async fn stop(self) {
         self.send(Request::delete(&self.configuration), Value::Null).await;
-        self.task.abort();
+        self.webhook.stop();
     }
 }
 
@@ -117,27 +96,6 @@ fn webhook(fields: &Value) -> Value {
     });
     webhook.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     webhook
-}
-
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor, reviews: Arc<Mutex<Vec<Value>>>, fields: Value) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let (acceptor, reviews, fields) = (acceptor.clone(), Arc::clone(&reviews), fields.clone());
-        let respond = move |request: Request<Incoming>| {
-            let (reviews, mut response) = (Arc::clone(&reviews), fields.clone());
-            async move {
-                let body = request.into_body().collect().await.unwrap().to_bytes();
-                let review: Value = serde_json::from_slice(&body).unwrap();
-                response["uid"] = review["request"]["uid"].clone();
-                reviews.lock().unwrap().push(review);
-                let review = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response });
-                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(review.to_string()))))
-            }
-        };
-        tokio::spawn(async move {
-            let Ok(stream) = acceptor.accept(stream).await else { return };
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond)).await;
-        });
-    }
 }
 
 /// Removes what differs between two requests: the uid, the user and times.

@@ -232,11 +232,11 @@ impl DevServer {
         yaml::apply(&Loopback::new(Arc::clone(&self.front), "apply-yaml"), text).await
     }
 
-    /// Runs an admission webhook in this process, as the service that webhook configurations refer to.
+    /// Runs an admission or conversion webhook in this process, as the service that configurations refer to.
     ///
     /// A `MutatingWebhookConfiguration` or `ValidatingWebhookConfiguration` with `clientConfig.service` of this namespace, name and path
-    /// calls `handler`; no socket and no certificate is needed, so it works while the clock is paused. The handler receives an
-    /// `AdmissionReview` and returns one, such as those of `kube::core::admission`. A handler for the same service and path is
+    /// calls `handler`, and so does the `spec.conversion.webhook` of a definition; no socket and no certificate is needed, so it works while the clock is paused. The handler receives an
+    /// `AdmissionReview` and returns one, such as those of `kube::core::admission`, or a `ConversionReview`. A handler for the same service and path is
     /// replaced.
     ///
     /// ```

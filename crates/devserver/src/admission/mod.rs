@@ -26,7 +26,7 @@ pub(crate) use policy::{
 };
 pub(crate) use review::{Attributes, Operation, Response, Review};
 pub(crate) use services::Services;
-pub(crate) use webhook::{FailurePolicy, Reinvocation, Stage, Webhook};
+pub(crate) use webhook::{ClientConfig, FailurePolicy, Reinvocation, Stage, Webhook};
 
 use crate::invalid::FieldError;
 use crate::registry::Resource;

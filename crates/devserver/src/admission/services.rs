@@ -2,7 +2,7 @@
 
 use super::{
     https,
-    webhook::{ClientConfig, ServiceReference, Webhook},
+    webhook::{ClientConfig, ServiceReference},
 };
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 /// The webhooks that run in this process, by the service and the path in their configuration.
@@ -43,9 +44,13 @@ impl Services {
     ///
     /// # Errors
     /// The reason, if the webhook cannot be reached or does not respond with JSON in time.
-    pub(crate) async fn call(&self, webhook: &Webhook, review: &Value) -> Result<Value, String> {
-        let ClientConfig { url, service, ca_bundle } = &webhook.client_config;
-        let timeout = webhook.timeout();
+    pub(crate) async fn call(
+        &self,
+        client_config: &ClientConfig,
+        timeout: Duration,
+        review: &Value,
+    ) -> Result<Value, String> {
+        let ClientConfig { url, service, ca_bundle } = client_config;
         let (address, called) = match (url, service) {
             (Some(url), _) => (url.clone(), https::post(url, ca_bundle.as_deref(), review).boxed()),
             (None, Some(service)) => {
@@ -60,9 +65,7 @@ impl Services {
             Err(_) => Err("context deadline exceeded".to_owned()),
         };
         let seconds = timeout.as_secs();
-        result.map_err(|cause| {
-            format!("failed to call webhook: Post \"{address}?timeout={seconds}s\": {cause}")
-        })
+        result.map_err(|cause| format!("Post \"{address}?timeout={seconds}s\": {cause}"))
     }
 
     fn call_service(

@@ -230,7 +230,7 @@ async fn dispatch(
         (Verb::Create, Some("token")) => verb::token::request(cluster, request),
         (Verb::Create, None) if request.resource.is_review => verb::review(cluster, request),
         (Verb::Update, Some("finalize")) => verb::update(cluster, request, ObjectPart::Finalize).await,
-        (Verb::Get, Some("scale")) => verb::scale::get(cluster, request),
+        (Verb::Get, Some("scale")) => verb::scale::get(cluster, request).await,
         (Verb::Update, Some("scale")) => verb::scale::update(cluster, request).await,
         (Verb::Patch, Some("scale")) => verb::scale::patch(cluster, request).await,
         (Verb::Get, Some(_)) => verb::status::get(cluster, request).await,

@@ -117,6 +117,7 @@ impl Row {
             types: None,
             schema: None,
             storage_schema: None,
+            conversion: None,
         }
     }
 }

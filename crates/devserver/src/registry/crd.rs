@@ -2,7 +2,7 @@
 
 use crate::apply::{Schema, Version, from_openapi};
 use crate::invalid::FieldError;
-use crate::registry::resource::{Origin, PrinterColumn, Resource, ScalePaths, Scope};
+use crate::registry::resource::{Conversion, Origin, PrinterColumn, Resource, ScalePaths, Scope};
 use crate::structural::{Structural, schema_errors};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -28,16 +28,35 @@ pub(crate) fn from_crd(crd: &Value) -> Result<Vec<Resource>, CrdError> {
     let types = Arc::new(types(crd));
     let storage = versions(crd).find(|version| version["storage"] == true).and_then(schema_of);
     let storage = storage.map(|schema| Stored { source: schema, schema: Arc::new(Structural::new(schema)) });
+    let conversion = conversion(crd).map(Arc::new);
     let resources = served.map(|version| Resource {
         // Objects in another version lose what the version in which they are stored does not have.
         storage_schema: storage
             .as_ref()
             .filter(|storage| schema_of(version) != Some(storage.source))
             .map(|storage| Arc::clone(&storage.schema)),
+        conversion: conversion.clone().filter(|_| version["storage"] != true),
         ..resource(&crd["spec"], version, &types)
     });
     Ok(resources.collect())
 }
+
+/// Returns the webhook of a definition; `None` if objects are converted without one.
+fn conversion(crd: &Value) -> Option<Conversion> {
+    let conversion =
+        crd.pointer("/spec/conversion").filter(|conversion| conversion["strategy"] == "Webhook")?;
+    let webhook = &conversion["webhook"];
+    let storage = versions(crd).find(|version| version["storage"] == true)?;
+    let mut reviews = items(&webhook["conversionReviewVersions"]).map(text);
+    Some(Conversion {
+        storage_version: format!("{}/{}", text(&crd["spec"]["group"]), text(&storage["name"])),
+        client_config: webhook["clientConfig"].clone(),
+        review_version: reviews.find(|name| REVIEW_VERSIONS.contains(name))?.to_owned(),
+    })
+}
+
+/// The versions of `ConversionReview` that this server knows.
+const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// The schema of the version in which objects are stored.
 struct Stored<'a> {
@@ -229,12 +248,33 @@ fn selectable_errors(version: &Value, path: &str) -> Vec<FieldError> {
 }
 
 fn conversion_errors(conversion: &Value) -> Vec<FieldError> {
+    let (client, reviews) =
+        ("spec.conversion.webhookClientConfig", "spec.conversion.conversionReviewVersions");
     match text(&conversion["strategy"]) {
         // The default is None.
+        "" | "None" if conversion["webhook"].is_object() => {
+            let detail = "should not be set when strategy is not set to Webhook";
+            vec![FieldError::forbidden(client, detail)]
+        }
         "" | "None" => Vec::new(),
         "Webhook" => {
-            let detail = "this server does not convert by webhooks; use the strategy None";
-            vec![FieldError::forbidden("spec.conversion.strategy", detail)]
+            let webhook = &conversion["webhook"];
+            let mut errors = Vec::new();
+            let (has_url, has_service) =
+                (webhook["clientConfig"]["url"].is_string(), webhook["clientConfig"]["service"].is_object());
+            if !webhook["clientConfig"].is_object() {
+                errors.push(FieldError::required(client, "required when strategy is set to Webhook"));
+            } else if has_url == has_service {
+                errors.push(FieldError::required(client, "exactly one of url or service is required"));
+            }
+            let names: Vec<_> = items(&webhook["conversionReviewVersions"]).map(text).collect();
+            if names.is_empty() {
+                errors.push(FieldError::required(reviews, ""));
+            } else if !names.iter().any(|name| REVIEW_VERSIONS.contains(name)) {
+                let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
+                errors.push(FieldError::invalid(reviews, &json!(names), &detail));
+            }
+            errors
         }
         other => vec![FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])],
     }
@@ -409,6 +449,7 @@ fn resource(spec: &Value, version: &Value, types: &Arc<Schema>) -> Resource {
         types: Some(Arc::clone(types)),
         schema: schema_of(version).map(|schema| Arc::new(Structural::new(schema))),
         storage_schema: None,
+        conversion: None,
     }
 }
 

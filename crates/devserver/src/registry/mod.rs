@@ -17,4 +17,4 @@ mod tests;
 
 pub(crate) use catalog::Registry;
 pub(crate) use crd::{definition_errors, establish};
-pub(crate) use resource::{PrinterColumn, Resource};
+pub(crate) use resource::{Conversion, PrinterColumn, Resource};

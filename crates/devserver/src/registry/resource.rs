@@ -50,6 +50,19 @@ pub(crate) struct Resource {
     pub(crate) schema: Option<Arc<Structural>>,
     /// The schema of custom resources in the version in which they are stored, if it is another one.
     pub(crate) storage_schema: Option<Arc<Structural>>,
+    /// How objects are converted from and to the version in which they are stored; `None` if it is this one, or no webhook converts them.
+    pub(crate) conversion: Option<Arc<Conversion>>,
+}
+
+/// The conversion of a custom resource by a webhook.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conversion {
+    /// The `apiVersion` in which objects are stored.
+    pub(crate) storage_version: String,
+    /// The address of the webhook.
+    pub(crate) client_config: Value,
+    /// The version of the reviews.
+    pub(crate) review_version: String,
 }
 
 /// The scope of a resource.

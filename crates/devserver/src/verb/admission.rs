@@ -172,10 +172,11 @@ impl Admission<'_> {
             }
         }
         let review = Review { uid: cluster.uid(), version: webhook.review_version(), attributes };
-        let response = match cluster.webhooks.call(webhook, &review.to_json()).await {
-            Ok(response) => review.read(&response),
-            Err(cause) => Err(cause),
-        };
+        let response =
+            match cluster.webhooks.call(&webhook.client_config, webhook.timeout(), &review.to_json()).await {
+                Ok(response) => review.read(&response),
+                Err(cause) => Err(format!("failed to call webhook: {cause}")),
+            };
         match response {
             Ok(response) => {
                 response.warnings.iter().for_each(|warning| request.warnings.add(warning.clone()));

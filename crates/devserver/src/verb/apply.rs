@@ -11,7 +11,7 @@ use crate::verb::{
     object_part::ObjectPart,
     ownership::Ownership,
     request::Request,
-    update::{Change, apply as store, show},
+    update::{Change, apply as store, current_converted, show},
 };
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(crate) async fn apply(
     let config = configuration(request)?;
     let ownership = Ownership::new(request, aspect, OPTIONS)?;
     loop {
-        let Some((record, old)) = cluster.read(&request.resource, &request.key()) else {
+        if cluster.read(&request.resource, &request.key()).is_none() {
             if aspect != ObjectPart::Whole {
                 return Err(ErrorResponse::not_found(&request.resource, &request.name));
             }
@@ -46,11 +46,15 @@ pub(crate) async fn apply(
                 Some(answer) => return Ok(answer),
                 None => continue,
             }
+        }
+        let (record, old) = match current_converted(cluster, request).await {
+            Err(refusal) if refusal.status().code == 404 => continue,
+            found => found?,
         };
         let new = ownership.apply(Some(&old), &config, force)?;
         let change = Change { record, old, new, way: RequestType::Applied };
         if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
-            return Ok(show(request, aspect, &record));
+            return show(cluster, request, aspect, &record).await;
         }
     }
 }

@@ -120,7 +120,10 @@ impl Cluster {
     pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
         let record = self.store.get(&Place::new(resource.storage()), key)?;
         let mut value = record.to_value(&head(&resource.api_version(), &resource.kind));
-        object::convert(resource, &mut value);
+        // Objects that webhooks convert are in the version in which they are stored.
+        if resource.conversion.is_none() {
+            object::convert(resource, &mut value);
+        }
         Some((record, value))
     }
 
@@ -139,6 +142,14 @@ pub(crate) fn encode(resource: &Resource, key: Key, mut object: Value) -> Box<Co
     if let Some(schema) = &resource.storage_schema {
         structural::prune(schema, &mut object);
     }
+    let fields = own_fields(resource, &object);
+    Box::new(Content::new(key, object, fields))
+}
+
+/// Encodes an object in the version of a resource, which need not be that in which it is stored.
+pub(crate) fn encode_converted(resource: &Resource, key: Key, mut object: Value) -> Box<Content> {
+    metadata::drop_empty(&mut object);
+    object::convert(resource, &mut object);
     let fields = own_fields(resource, &object);
     Box::new(Content::new(key, object, fields))
 }

@@ -11,6 +11,7 @@ use crate::verb::{
     checks::{self, RequestType, State},
     clock::now,
     cluster::{Cluster, encode},
+    conversion,
     error_response::ErrorResponse,
     escalation,
     get::object as answer,
@@ -44,7 +45,7 @@ pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiRe
         };
         let draft = Draft { object: object.clone(), intent, way: RequestType::Sent };
         match store(cluster, request, &name, draft).await? {
-            Ok(record) => return Ok(answer(201, request, &record)),
+            Ok(record) => return created(cluster, request, record).await,
             Err(_) if is_generated && attempt < ATTEMPTS => {}
             Err(_) => return Err(ErrorResponse::already_exists(resource, &name)),
         }
@@ -65,7 +66,10 @@ pub(crate) async fn create_by_update(
     authorization::check_create(cluster, request)?;
     let stored =
         store(cluster, request, &request.name, Draft { object, intent, way: RequestType::Sent }).await?;
-    Ok(stored.ok().map(|record| answer(201, request, &record)))
+    match stored {
+        Ok(record) => created(cluster, request, record).await.map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Creates an object by an apply to the name in the path; `None` if the object exists by now.
@@ -91,7 +95,16 @@ pub(crate) async fn create_by_apply(
     }
     authorization::check_create(cluster, request)?;
     let stored = store(cluster, request, name, Draft { object, intent, way: RequestType::Applied }).await?;
-    Ok(stored.ok().map(|record| answer(201, request, &record)))
+    match stored {
+        Ok(record) => created(cluster, request, record).await.map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns the response with a created object.
+async fn created(cluster: &Cluster, request: &Request, record: Record) -> Result<ApiResponse, ErrorResponse> {
+    let record = conversion::records(cluster, &request.resource, vec![record]).await?.remove(0);
+    Ok(answer(201, request, &record))
 }
 
 /// An object to create.
@@ -140,6 +153,7 @@ async fn store(
     if cluster.store.get(&request.place(), key.as_str()).is_some() {
         return Ok(Err(Missed::Exists));
     }
+    let mut object = conversion::to_storage(cluster, resource, object).await?;
     if intent == Intent::DryRun {
         let content = Arc::from(encode(resource, key, object));
         return Ok(Ok(Record::new(content, cluster.store.version())));

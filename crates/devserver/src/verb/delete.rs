@@ -13,12 +13,13 @@ use crate::verb::{
     api_response::ApiResponse,
     clock::now,
     cluster::{Cluster, Controllers, encode},
+    conversion,
     error_response::{ErrorResponse, no_details},
     get::object as answer,
     object_part::ObjectPart,
     request::{Intent, Request},
     side_effects::{self, holds_others},
-    update::current,
+    update::{current, current_converted},
 };
 use kube_core::{Status, response::StatusDetails};
 use kube_informer_wire::status_to_json;
@@ -32,7 +33,10 @@ pub(crate) async fn delete(cluster: &Cluster, request: &Request) -> Result<ApiRe
         Gone::Removed(record) if !returns_object(&request.resource) => {
             Ok(success(&request.resource, &record))
         }
-        Gone::Removed(record) | Gone::Waiting(record) => Ok(answer(200, request, &record)),
+        Gone::Removed(record) | Gone::Waiting(record) => {
+            let record = conversion::records(cluster, &request.resource, vec![record]).await?.remove(0);
+            Ok(answer(200, request, &record))
+        }
     }
 }
 
@@ -45,7 +49,7 @@ pub(crate) async fn review(
     let (operation, part, intent) = (Operation::Delete, ObjectPart::Whole, options.intent);
     let admission = Admission { cluster, request, operation, part, options: OPTIONS, intent };
     match admission.is_configured() {
-        true => admission.delete(&current(cluster, request)?.1).await,
+        true => admission.delete(&current_converted(cluster, request).await?.1).await,
         false => Ok(()),
     }
 }

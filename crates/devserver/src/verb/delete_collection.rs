@@ -4,6 +4,7 @@ use crate::storage::{Page, Span};
 use crate::verb::{
     api_response::ApiResponse,
     cluster::Cluster,
+    conversion,
     delete::{Gone, options, remove, review},
     error_response::ErrorResponse,
     list::{answer, selection},
@@ -39,5 +40,6 @@ pub(crate) async fn delete_collection(
             Err(refusal) => return Err(refusal),
         }
     }
+    let records = conversion::records(cluster, &request.resource, records).await?;
     Ok(answer(request, Page { version: cluster.store.version(), records, next: None, remaining: None }))
 }

@@ -2,7 +2,8 @@
 
 use crate::storage::Record;
 use crate::verb::{
-    api_response::ApiResponse, cluster::Cluster, error_response::ErrorResponse, form::Shape, request::Request,
+    api_response::ApiResponse, cluster::Cluster, conversion, error_response::ErrorResponse, form::Shape,
+    request::Request,
 };
 use kube_informer_wire::ResourceVersion;
 
@@ -14,6 +15,7 @@ pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<ApiRespo
     }
     let found = cluster.store.get(&request.place(), &request.key());
     let record = found.ok_or_else(|| ErrorResponse::not_found(&request.resource, &request.name))?;
+    let record = conversion::records(cluster, &request.resource, vec![record]).await?.remove(0);
     Ok(object(200, request, &record))
 }
 

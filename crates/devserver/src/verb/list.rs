@@ -5,6 +5,7 @@ use crate::storage::{Page, Record, Selection, Span, Token, Unreadable};
 use crate::verb::{
     api_response::{ApiResponse, Body, Media},
     cluster::Cluster,
+    conversion,
     error_response::ErrorResponse,
     form::{Form, Shape},
     request::Request,
@@ -44,7 +45,8 @@ pub(crate) async fn list(
     }
     let selection = selection(request, options)?;
     let page = cluster.store.list(&request.place(), &selection, &span);
-    let page = page.map_err(|unreadable| refuse(unreadable, &span))?;
+    let mut page = page.map_err(|unreadable| refuse(unreadable, &span))?;
+    page.records = conversion::records(cluster, &request.resource, page.records).await?;
     Ok(answer(request, page))
 }
 

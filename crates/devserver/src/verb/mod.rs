@@ -22,6 +22,8 @@ mod field_validation;
 
 mod cluster;
 
+mod conversion;
+
 pub(crate) mod authorization;
 
 mod escalation;

@@ -10,7 +10,7 @@ use crate::verb::{
     error_response::ErrorResponse,
     object_part::ObjectPart,
     request::Request,
-    update::{Change, apply as store, current, show},
+    update::{Change, apply as store, current_converted, show},
 };
 use kube_core::response::reason;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(crate) async fn patch(
     let body: Value =
         body.map_err(|error| ErrorResponse::bad_request(&format!("error decoding patch: {error}")))?;
     loop {
-        let (record, old) = current(cluster, request)?;
+        let (record, old) = current_converted(cluster, request).await?;
         let side = match aspect {
             ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
                 old.clone()
@@ -46,7 +46,7 @@ pub(crate) async fn patch(
         let new = kind.apply(request, &side, &body)?;
         let change = Change { record, old, new, way: RequestType::Patched };
         if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
-            return Ok(show(request, aspect, &record));
+            return show(cluster, request, aspect, &record).await;
         }
     }
 }

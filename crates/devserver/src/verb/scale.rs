@@ -11,9 +11,9 @@ use crate::verb::{
 };
 
 /// Reads the scale.
-pub(crate) fn get(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let (record, _) = current(cluster, request)?;
-    Ok(show(request, ObjectPart::Scale, &record))
+    show(cluster, request, ObjectPart::Scale, &record).await
 }
 
 /// Replaces the scale.

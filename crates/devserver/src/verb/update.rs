@@ -9,6 +9,7 @@ use crate::verb::{
     api_response::ApiResponse,
     checks::{self, RequestType, State},
     cluster::{Cluster, encode},
+    conversion,
     create::create_by_update,
     error_response::ErrorResponse,
     escalation,
@@ -47,7 +48,7 @@ pub(crate) async fn update(
     };
     let intent = request.intent("UpdateOptions")?;
     loop {
-        let (record, old) = match current(cluster, request) {
+        let (record, old) = match current_converted(cluster, request).await {
             Err(_) if request.resource.is_made_by_update && aspect == ObjectPart::Whole => {
                 match create_by_update(cluster, request, (new.clone(), intent)).await? {
                     Some(answer) => return Ok(answer),
@@ -58,15 +59,30 @@ pub(crate) async fn update(
         };
         let change = Change { record, old, new: new.clone(), way: RequestType::Sent };
         if let Some(record) = apply(cluster, request, (aspect, intent), change).await? {
-            return Ok(show(request, aspect, &record));
+            return show(cluster, request, aspect, &record).await;
         }
     }
 }
 
-/// Returns the stored object with the name in the path.
+/// Returns the stored object with the name in the path, without a conversion by a webhook.
 pub(crate) fn current(cluster: &Cluster, request: &Request) -> Result<(Record, Value), ErrorResponse> {
     let found = cluster.read(&request.resource, &request.key());
     found.ok_or_else(|| ErrorResponse::not_found(&request.resource, &request.name))
+}
+
+/// Returns the stored object with the name in the path, in the version of the request.
+pub(crate) async fn current_converted(
+    cluster: &Cluster,
+    request: &Request,
+) -> Result<(Record, Value), ErrorResponse> {
+    let (record, object) = current(cluster, request)?;
+    match request.resource.conversion {
+        None => Ok((record, object)),
+        Some(_) => {
+            let object = conversion::from_storage(cluster, &request.resource, &record).await?;
+            Ok((record, object))
+        }
+    }
 }
 
 /// Stores a change; `None` if the object was changed in the meantime.
@@ -95,8 +111,10 @@ pub(crate) async fn apply(
     if intent == Intent::Real && aspect == ObjectPart::Whole && !goes {
         side_effects::before_storing(cluster, &request.resource, &mut new)?;
     }
+    let is_unchanged = differ_in_times_only(&old, &new);
+    let new = conversion::to_storage(cluster, &request.resource, new).await?;
     // The API server stores nothing where nothing changes but times of owners, and the version stays.
-    if differ_in_times_only(&old, &new) {
+    if is_unchanged {
         let mut same = new.clone();
         put_managed_fields(&mut same, old.pointer("/metadata/managedFields"));
         if encode(&request.resource, record.key().clone(), same).is_same(record.content()) {
@@ -165,16 +183,22 @@ fn part_of<'o>(request: &Request, aspect: ObjectPart, object: &'o Value) -> Cow<
 }
 
 /// Returns a part of an object.
-pub(crate) fn show(request: &Request, aspect: ObjectPart, record: &Record) -> ApiResponse {
-    match aspect {
+pub(crate) async fn show(
+    cluster: &Cluster,
+    request: &Request,
+    aspect: ObjectPart,
+    record: &Record,
+) -> Result<ApiResponse, ErrorResponse> {
+    let record = conversion::records(cluster, &request.resource, vec![record.clone()]).await?.remove(0);
+    Ok(match aspect {
         ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
-            answer(200, request, record)
+            answer(200, request, &record)
         }
         ObjectPart::Scale => {
             let object = record.to_value(&head(&request.resource.api_version(), &request.resource.kind));
             ApiResponse::document(&scale::read(&request.resource, &object).unwrap_or_default())
         }
-    }
+    })
 }
 
 /// Checks the preconditions of the client.

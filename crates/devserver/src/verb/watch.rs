@@ -25,6 +25,14 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<ApiResponse, ErrorResponse> {
+    if let Some(conversion) = &request.resource.conversion {
+        return Err(ErrorResponse::bad_request(&format!(
+            "this server cannot watch {} in {}, because a webhook converts them; watch the storage version {}",
+            request.resource.group_resource(),
+            request.resource.api_version(),
+            conversion.storage_version
+        )));
+    }
     let asked = number(options.resource_version.as_ref())
         .map_err(|refusal| ErrorResponse::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);

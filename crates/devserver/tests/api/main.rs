@@ -9,6 +9,7 @@ mod authorization;
 mod browser;
 mod churn;
 mod control;
+mod conversion;
 mod data;
 mod definitions;
 mod deletion;
