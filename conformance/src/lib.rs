@@ -17,6 +17,8 @@ mod follower;
 mod network_fault;
 mod instances;
 
+pub mod comparison;
+
 pub use badge::Badge;
 pub use follower::{Follower, Versions, listing, strategies, versions};
 pub use network_fault::{FaultRound, NetworkFault, Reaction};

@@ -109,6 +109,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Compares the devserver with kube-apiserver by random operations (needs Go); `compare --help` lists the options
+    #[command(disable_help_flag = true)]
+    Compare {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Runs seeds of the simulation; `simulate --help` lists the options
     #[command(disable_help_flag = true)]
     Simulate {
@@ -183,7 +189,10 @@ fn run(command: &Command) -> Result<bool> {
             cluster::run_devserver(&metadata::load()?).map(|()| true)
         }
         Command::Cluster { arguments } => cluster::run(&metadata::load()?, arguments).map(|()| true),
-        Command::ProxyFaults { arguments } => proxy_faults::run(&metadata::load()?, arguments),
+        Command::ProxyFaults { arguments } => {
+            proxy_faults::run(&metadata::load()?, "proxy-faults", arguments)
+        }
+        Command::Compare { arguments } => proxy_faults::run(&metadata::load()?, "compare", arguments),
         Command::Simulate { arguments } => simulate::run(&metadata::load()?, arguments),
     }
 }

@@ -25,6 +25,7 @@ mod https;
 mod webhooks;
 mod policies;
 mod conversion;
+mod comparison;
 mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]
