@@ -17,6 +17,7 @@ mod package;
 mod public_api;
 mod simulate;
 mod tables;
+mod openapi;
 mod oracle;
 mod web;
 mod tidy;
@@ -70,7 +71,7 @@ enum Command {
     Package(package::Arguments),
     /// Lists the public items of the libraries in docs/public-api, or compares them with the lists (needs nightly)
     PublicApi(public_api::Arguments),
-    /// Generates the protobuf field tables of the wire crate (needs Go)
+    /// Generates the protobuf field tables, the merge schema and the OpenAPI schemas from the Go modules of Kubernetes (needs Go)
     Tables,
     /// Measures this project, kube-rs and client-go; `bench --help` lists the options
     #[command(disable_help_flag = true)]
@@ -170,6 +171,7 @@ fn run(command: &Command) -> Result<bool> {
             let workspace = metadata::load()?;
             tables::write(&workspace)?;
             oracle::write(&workspace)?;
+            openapi::write()?;
             Ok(true)
         }
         Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),

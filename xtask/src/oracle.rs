@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::go::{self, Ready};
 use crate::metadata::Workspace;
+use crate::openapi;
 use crate::process;
 
 /// The generated merge schema.
@@ -38,6 +39,9 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let kept = fs::read_to_string(SCHEMA).with_context(|| format!("cannot read {SCHEMA}"))?;
     if generate(&built)? != kept {
         return Ok(Ready::Fail("the merge schema is not what `cargo xtask tables` writes"));
+    }
+    if !openapi::is_current(&go)? {
+        return Ok(Ready::Fail("the OpenAPI schemas are outdated, run `cargo xtask tables`"));
     }
     Ok(Ready::Test(test_command(&program(&built, "oracle"))))
 }

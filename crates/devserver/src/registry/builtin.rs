@@ -118,6 +118,7 @@ impl Row {
             schema: None,
             storage_schema: None,
             conversion: None,
+            openapi: None,
         }
     }
 }

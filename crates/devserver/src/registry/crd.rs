@@ -450,6 +450,7 @@ fn resource(spec: &Value, version: &Value, types: &Arc<Schema>) -> Resource {
         schema: schema_of(version).map(|schema| Arc::new(Structural::new(schema))),
         storage_schema: None,
         conversion: None,
+        openapi: schema_of(version).cloned().map(Arc::new),
     }
 }
 

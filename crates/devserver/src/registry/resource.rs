@@ -52,6 +52,8 @@ pub(crate) struct Resource {
     pub(crate) storage_schema: Option<Arc<Structural>>,
     /// How objects are converted from and to the version in which they are stored; `None` if it is this one, or no webhook converts them.
     pub(crate) conversion: Option<Arc<Conversion>>,
+    /// The `openAPIV3Schema` of custom resources in this version, for the OpenAPI documents.
+    pub(crate) openapi: Option<Arc<Value>>,
 }
 
 /// The conversion of a custom resource by a webhook.

@@ -54,7 +54,10 @@ pub(crate) fn discovery(
         (Document::Version(group, version), _) => discovery::api_resource_list(&registry, group, version),
         (Document::Server, _) => Some(discovery::version()),
         (Document::Descriptions, _) => Some(openapi::index(&registry)),
-        (Document::Description(group, version), _) => openapi::description(&registry, group, version),
+        (Document::Description(group, version), _) => {
+            let json = openapi::description(&registry, group, version);
+            return json.map(|json| ApiResponse::json(200, json)).ok_or_else(ErrorResponse::no_such_path);
+        }
     };
     found.map(|document| ApiResponse::document(&document)).ok_or_else(ErrorResponse::no_such_path)
 }

@@ -85,9 +85,63 @@ async fn an_openapi_description_names_the_kinds() {
         (200, &"/openapi/v3/apis/apps/v1".into())
     );
     let (_, core) = probe.get("/openapi/v3/api/v1").await;
-    let kind = &core["paths"]["/pods/{name}"]["patch"]["x-kubernetes-group-version-kind"];
+    let pod = &core["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"];
+    let kind = &pod["patch"]["x-kubernetes-group-version-kind"];
     assert_eq!(*kind, serde_json::json!({ "group": "", "version": "v1", "kind": "Pod" }));
     assert_eq!(refusal(&probe.get("/openapi/v3/apis/nothing.io/v1").await), (404, "NotFound"));
+    let names: Vec<_> =
+        pod["patch"]["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["dryRun", "fieldManager", "fieldValidation", "force"]);
     let request = http::Request::get("/openapi/v2").body(kube::client::Body::empty()).unwrap();
     assert_eq!(probe.send(request).await.status(), 200);
+}
+
+/// What `kubectl explain` reads.
+#[tokio::test(start_paused = true)]
+async fn openapi_descriptions_have_the_schemas_of_built_in_kinds() {
+    let probe = Probe::new();
+    let (_, apps) = probe.get("/openapi/v3/apis/apps/v1").await;
+    let list = &apps["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]["get"];
+    assert_eq!(list["x-kubernetes-group-version-kind"]["kind"], "Deployment");
+    let schemas = &apps["components"]["schemas"];
+    let deployment = &schemas["io.k8s.api.apps.v1.Deployment"];
+    assert_eq!(deployment["x-kubernetes-group-version-kind"][0]["kind"], "Deployment");
+    let reference = deployment["properties"]["spec"]["allOf"][0]["$ref"].as_str().unwrap();
+    let spec = &schemas[reference.strip_prefix("#/components/schemas/").unwrap()];
+    assert_eq!(spec["properties"]["replicas"]["type"], "integer");
+    // The types of other groups that these kinds refer to belong to the document.
+    assert_eq!(schemas["io.k8s.api.core.v1.Container"]["required"], serde_json::json!(["name"]));
+    assert!(schemas["io.k8s.api.batch.v1.Job"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn openapi_descriptions_have_the_schemas_of_definitions() {
+    let probe = Probe::new();
+    let size = serde_json::json!({ "type": "integer", "description": "How large it is." });
+    let schema = serde_json::json!({
+        "type": "object", "properties": { "spec": { "type": "object", "properties": { "size": size } } },
+    });
+    let definition = serde_json::json!({
+        "metadata": { "name": "widgets.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": { "plural": "widgets", "kind": "Widget" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }],
+        },
+    });
+    probe.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let (_, document) = probe.get("/openapi/v3/apis/example.com/v1").await;
+    let patch = &document["paths"]["/apis/example.com/v1/widgets/{name}"]["patch"];
+    let media = patch["requestBody"]["content"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let expected =
+        ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"];
+    assert_eq!(media, expected);
+    let schemas = &document["components"]["schemas"];
+    let widget = &schemas["com.example.v1.Widget"];
+    assert_eq!(widget["properties"]["spec"]["properties"]["size"], size);
+    assert_eq!(
+        widget["x-kubernetes-group-version-kind"],
+        serde_json::json!([{ "group": "example.com", "version": "v1", "kind": "Widget" }])
+    );
+    let metadata = widget["properties"]["metadata"]["allOf"][0]["$ref"].as_str().unwrap();
+    assert!(schemas[metadata.strip_prefix("#/components/schemas/").unwrap()].is_object());
 }
