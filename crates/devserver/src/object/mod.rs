@@ -30,6 +30,8 @@ mod field;
 
 pub(crate) mod scale;
 
+pub(crate) mod service;
+
 pub(crate) mod patch;
 
 #[cfg(test)]

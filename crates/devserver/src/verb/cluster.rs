@@ -37,6 +37,8 @@ pub(crate) struct Cluster {
     pub(crate) expressions: Expressions,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
+    /// The number of the next address of a service.
+    next_address: AtomicU64,
 }
 
 /// The controllers of kube-controller-manager that a server runs itself.
@@ -67,6 +69,7 @@ impl Cluster {
             expressions: Expressions::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
+            next_address: AtomicU64::new(0),
         }
     }
 
@@ -109,6 +112,13 @@ impl Cluster {
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^ (bits >> 31)
+    }
+
+    /// Returns a number that no service has got an address for. Every stored service has a version of its own, so that numbers which are
+    /// never below the version differ after a restart and from those in a snapshot too.
+    pub(crate) fn next_address(&self) -> u64 {
+        self.next_address.fetch_max(self.store.version(), Ordering::Relaxed);
+        self.next_address.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Returns a new uid.

@@ -18,6 +18,7 @@ use crate::verb::{
     object_part::ObjectPart,
     ownership::Ownership,
     request::{Intent, Request},
+    service_addresses,
     side_effects::{self, Readiness},
 };
 use kube_informer_wire::Key;
@@ -144,6 +145,7 @@ async fn store(
     admission.mutate(&mut object, None).await?;
     let birth = NewObject { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
     complete(resource, &mut object, &birth);
+    service_addresses::assign(cluster, resource, &mut object);
     checks::check(resource, name, State { old: None, object: &object, way, aspect: ObjectPart::Whole })?;
     admission.validate(Some(&object), None).await?;
     if let Some(namespace) = request.namespace.as_deref().filter(|_| admission.is_configured()) {

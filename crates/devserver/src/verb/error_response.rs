@@ -35,9 +35,10 @@ impl ErrorResponse {
         (seconds > 0).then_some(seconds)
     }
 
-    /// Creates the error for an unknown path.
+    /// Creates the error for an unknown path. It has details, which clients read without a check (`kubectl debug`).
     pub(crate) fn no_such_path() -> Self {
-        Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
+        let message = "the server could not find the requested resource";
+        Self::new(404, reason::NOT_FOUND, message).with(no_details())
     }
 
     /// Creates the error for a write to a server that shows a recorded history.

@@ -34,6 +34,8 @@ mod collector;
 
 mod side_effects;
 
+mod service_addresses;
+
 mod checks;
 
 mod policy;

@@ -2,7 +2,9 @@
 
 use crate::admission::Operation;
 use crate::invalid::FieldError;
-use crate::object::{apply_status_update, deletion, immutable_changes, metadata, prepare_update, scale};
+use crate::object::{
+    apply_status_update, deletion, immutable_changes, metadata, prepare_update, scale, service,
+};
 use crate::storage::{Missed, Record, Write, head};
 use crate::verb::{
     admission::Admission,
@@ -17,7 +19,7 @@ use crate::verb::{
     object_part::ObjectPart,
     ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
     request::{Intent, Request},
-    side_effects,
+    service_addresses, side_effects,
 };
 use serde_json::Value;
 use std::{borrow::Cow, sync::Arc};
@@ -96,6 +98,7 @@ pub(crate) async fn apply(
     let (operation, part, options) = (Operation::Update, aspect, "UpdateOptions");
     let admission = Admission { cluster, request, operation, part, options, intent };
     let mut new = next_state(admission, &change).await?;
+    service_addresses::assign(cluster, &request.resource, &mut new);
     let Change { record, old, way, .. } = change;
     let state = State { old: Some(&old), object: &new, way, aspect };
     checks::check(&request.resource, &request.name, state)?;
@@ -247,6 +250,9 @@ fn prepare(
     let resource = &request.resource;
     match aspect {
         ObjectPart::Whole => {
+            if resource.is("", "services") {
+                service::retain_assigned(old, new);
+            }
             prepare_update(resource, old, new)?;
             let errors = immutable_changes(resource, old, new);
             if errors.is_empty() { Ok(()) } else { Err(errors) }
