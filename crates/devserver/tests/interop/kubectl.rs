@@ -31,6 +31,17 @@ pub(crate) fn each_kubectl_of(start: impl Fn() -> Cluster, test: impl Fn(&Kubect
     }
 }
 
+/// Runs a test with the kubectl of the Go module, for commands that the packaged one does not have yet.
+pub(crate) fn newest_kubectl(test: impl Fn(&Kubectl)) {
+    newest_kubectl_of(Cluster::start, test);
+}
+
+/// Runs a test with the kubectl of the Go module and a server that is started in a special way.
+pub(crate) fn newest_kubectl_of(start: impl Fn() -> Cluster, test: impl Fn(&Kubectl)) {
+    let program = programs().into_iter().next().expect("xtask lists the one that it builds first");
+    test(&Kubectl::new(program, start()));
+}
+
 fn programs() -> Vec<PathBuf> {
     let listed =
         std::env::var_os("INTEROP_KUBECTL").expect("`cargo xtask test interop` says where kubectl is");
@@ -58,14 +69,19 @@ impl Kubectl {
         errors
     }
 
+    /// Runs a command line that fails and explains it in its output, as `diff` does, and returns the output.
+    pub(crate) fn output_of_failure(&self, line: &str) -> String {
+        let (status, output, errors) = self.end(line);
+        assert_eq!(status.code(), Some(1), "kubectl {line}: {status}\n{output}{errors}");
+        output
+    }
+
     /// Starts a command line that runs until it is dropped.
     pub(crate) fn start(&self, line: &str) -> Running {
         self.start_with_errors(line).0
     }
 
     /// Creates the objects of a text, which is passed as a file, and returns the output.
-    ///
-    /// kubectl would validate the file with a schema that the server does not have.
     pub(crate) fn create(&self, text: &str) -> String {
         self.run(&format!("create -f {}", self.file("new.yaml", text)))
     }
@@ -104,6 +120,8 @@ impl Kubectl {
             }
         }
         command.env("KUBECONFIG", &self.kubeconfig);
+        // `kubectl edit` appends the file.
+        command.env("KUBE_EDITOR", "sed -i.bak -e s/blue/green/");
         // The discovery cache of kubectl is valid only for this server.
         for variable in ["HOME", "KUBECACHEDIR"] {
             command.env(variable, self.folder.path());
