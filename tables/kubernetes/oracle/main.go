@@ -43,6 +43,8 @@ type answer struct {
 	Error   string         `json:"error,omitempty"`
 	Status  *metav1.Status `json:"status,omitempty"`
 	Default map[string]any `json:"default,omitempty"`
+
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 func main() {
@@ -93,8 +95,11 @@ func newOracle() (*oracle, error) {
 }
 
 func (o *oracle) answer(r *request) answer {
-	if r.Operation == "default" {
+	switch r.Operation {
+	case "default":
 		return defaulted(r)
+	case "validate":
+		return validated(r)
 	}
 	object, err := o.change(r)
 	if err != nil {

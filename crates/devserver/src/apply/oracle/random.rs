@@ -5,30 +5,43 @@ use crate::apply::schema::{Relation, Scalar, Shape, Type};
 use serde_json::{Map, Value, json};
 
 /// A small generator of numbers, the same for the same seed.
-pub(crate) struct Random(u64);
+pub(crate) struct Random {
+    state: u64,
+    words: &'static [&'static str],
+    numbers: &'static [i64],
+}
+
+/// Words that are base64, too.
+const WORDS: &[&str] = &["aaaa", "bbbb", "cccc", "dddd"];
 
 /// How deep random values are.
 const DEEPEST: usize = 7;
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def0)
+        let state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def0;
+        Self { state, words: WORDS, numbers: &[0, 1, 2, 3] }
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    /// Returns a generator of these texts and numbers.
+    pub(crate) fn of(seed: u64, words: &'static [&'static str], numbers: &'static [i64]) -> Self {
+        Self { words, numbers, ..Self::new(seed) }
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.state;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         usize::try_from((bits ^ (bits >> 31)) % limit as u64).expect("it is less than the limit")
     }
 
-    fn one_in(&mut self, count: usize) -> bool {
+    pub(crate) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 
@@ -112,7 +125,7 @@ impl Random {
         }
         match atom.shape(shapes) {
             Shape::Scalar(Scalar::Boolean) => self.one_in(2).into(),
-            Shape::Scalar(Scalar::Numeric) => self.below(4).into(),
+            Shape::Scalar(Scalar::Numeric) => self.number().into(),
             Shape::Scalar(Scalar::String | Scalar::Untyped) => self.word().into(),
             _ if depth > DEEPEST => Value::Null,
             Shape::List(list) => {
@@ -202,8 +215,54 @@ impl Random {
         }
     }
 
-    fn word(&mut self) -> &'static str {
-        // Each of them is base64, too.
-        self.pick(&["aaaa", "bbbb", "cccc", "dddd"])
+    pub(crate) fn word(&mut self) -> &'static str {
+        self.pick(self.words)
+    }
+
+    pub(crate) fn number(&mut self) -> i64 {
+        self.pick(self.numbers)
+    }
+
+    /// Adds a random field of the schema to a random part of an object.
+    pub(crate) fn add_field(&mut self, kind: &Kind, object: &mut Value) {
+        let ty = kind.schema().kind(&kind.api_version, &kind.kind).expect("it has the kind");
+        let mut parts = Vec::new();
+        collect_parts(ty, object, String::new(), &mut parts);
+        let (path, ty) = &parts[self.below(parts.len())];
+        let map = ty.atom().map.as_ref().expect("it was collected as one with fields");
+        let names: Vec<_> = map.fields.keys().collect();
+        let name = names[self.below(names.len())];
+        let value = self.value(ty.at(map.fields[name].ty), DEEPEST - 2);
+        if let Some(Value::Object(fields)) = object.pointer_mut(path) {
+            fields.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// Collects the structs in an object, with their paths and types.
+fn collect_parts<'s>(ty: Type<'s>, value: &Value, path: String, parts: &mut Vec<(String, Type<'s>)>) {
+    let atom = ty.atom();
+    match (atom.shape(atom.shapes(Some(value))), value) {
+        (Shape::List(list), Value::Array(items)) => {
+            for (place, item) in items.iter().enumerate() {
+                collect_parts(ty.at(list.element), item, format!("{path}/{place}"), parts);
+            }
+        }
+        (Shape::Map(map), Value::Object(fields)) => {
+            for (name, value) in fields {
+                let element = map.fields.get(name).map(|field| field.ty).or(map.element);
+                // The metadata of the object are those of all kinds.
+                if let Some(id) =
+                    element.filter(|_| name != "status" && !(path.is_empty() && name == "metadata"))
+                {
+                    let name = name.replace('~', "~0").replace('/', "~1");
+                    collect_parts(ty.at(id), value, format!("{path}/{name}"), parts);
+                }
+            }
+            if !map.fields.is_empty() {
+                parts.push((path, ty));
+            }
+        }
+        (Shape::Scalar(_) | Shape::List(_) | Shape::Map(_), _) => {}
     }
 }
