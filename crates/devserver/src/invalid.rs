@@ -33,6 +33,8 @@ pub(crate) enum FieldReason {
     TypeInvalid,
     /// The value is a duplicate.
     Duplicate,
+    /// The value names something that does not exist.
+    NotFound,
 }
 
 impl FieldError {
@@ -59,6 +61,11 @@ impl FieldError {
     /// Returns the error of a value that occurs twice.
     pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
         Self::new(FieldReason::Duplicate, field, format!("Duplicate value: {}", Shown(value)))
+    }
+
+    /// Returns the error of a value that names something that does not exist.
+    pub(crate) fn not_found(field: &str, value: &Value) -> Self {
+        Self::new(FieldReason::NotFound, field, format!("Not found: {}", Shown(value)))
     }
 
     /// Returns the error of a list or a map with too many entries.
@@ -108,6 +115,7 @@ impl FieldReason {
             Self::TooMany => "FieldValueTooMany",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::Duplicate => "FieldValueDuplicate",
+            Self::NotFound => "FieldValueNotFound",
         }
     }
 }

@@ -44,6 +44,8 @@ mod testing;
 
 mod object;
 
+mod validation;
+
 mod format;
 
 pub mod corpus;

@@ -91,6 +91,9 @@ pub(crate) fn deployment(namespace: &str, name: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"namespace": namespace, "name": name},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": {
+            "metadata": {"labels": {"app": name}},
+            "spec": {"containers": [{"name": "main", "image": "example/main:1"}]},
+        }},
     })
 }

@@ -40,14 +40,17 @@ mod tests;
 #[cfg(all(test, feature = "__oracle"))]
 mod oracle;
 
+#[cfg(all(test, feature = "__oracle"))]
 pub(crate) use defaults::fill as fill_defaults;
+pub(crate) use defaults::try_fill as try_fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use immutable::immutable_changes;
 pub(crate) use label_selector::label_selector_matches;
-pub(crate) use name::{generate_name, validate_name};
+pub(crate) use name::{generate_name, is_label, is_subdomain, validate_name};
 pub(crate) use new_object::{NewObject, complete, remove_system_fields, uid};
 pub(crate) use normalize::{convert, empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};
-pub(crate) use rules::{broken_key, metadata_flaws};
+pub(crate) use quantity::value as quantity_value;
+pub(crate) use rules::{broken_key, broken_value, metadata_flaws};
 pub(crate) use unknown::unknown_fields;
 pub(crate) use update::{apply_status_update, prepare_update};

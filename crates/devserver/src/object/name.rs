@@ -19,6 +19,17 @@ pub(crate) fn validate_name(resource: &Resource, name: &str) -> Result<(), Field
     }
 }
 
+/// What is wrong with a `generateName`, of which the last dash is followed by other characters.
+pub(super) fn broken_prefix(resource: &Resource, prefix: &str) -> Option<String> {
+    if prefix.is_empty() {
+        return None;
+    }
+    let rule = Rule::of(resource);
+    let start = prefix.strip_suffix('-').filter(|start| !start.is_empty() && rule != Rule::PathSegment);
+    let name = start.map_or_else(|| prefix.to_owned(), |start| format!("{start}a"));
+    rule.broken_by(&name).into_iter().next()
+}
+
 /// Completes `generateName` with five characters of random bits.
 pub(crate) fn generate_name(start: &str, bits: u64) -> String {
     /// No vowels and nothing that looks like one, so that no words come out.
@@ -46,8 +57,6 @@ enum Rule {
     Subdomain,
     /// A DNS label, which may start with a digit.
     Label,
-    /// A DNS label that starts with a letter.
-    LetterLabel,
     /// Anything that can be a part of a path.
     PathSegment,
     /// A subdomain that leaves room for what the controller appends.
@@ -58,7 +67,7 @@ impl Rule {
     fn of(resource: &Resource) -> Self {
         match resource.storage() {
             ("", "namespaces") => Self::Label,
-            ("", "services") => Self::LetterLabel,
+            ("", "services") | ("apps", "statefulsets") => Self::Label,
             ("rbac.authorization.k8s.io", _) => Self::PathSegment,
             ("batch", "cronjobs") => Self::CronJob,
             _ => Self::Subdomain,
@@ -73,7 +82,6 @@ impl Rule {
             Self::CronJob => (is_subdomain(name), SUBDOMAIN_FORM, CRON_JOB_LENGTH),
             Self::Label if is_subdomain(name) => (is_label(name), "must not contain dots", LABEL_LENGTH),
             Self::Label => (is_label(name), LABEL_FORM, LABEL_LENGTH),
-            Self::LetterLabel => (is_letter_label(name), LETTER_LABEL_FORM, LABEL_LENGTH),
         };
         let too_long = (name.len() > limit).then(|| format!("must be no more than {limit} characters"));
         too_long.into_iter().chain((!is_formed).then(|| form.to_owned())).collect()
@@ -88,20 +96,16 @@ fn broken_segment(name: &str) -> Vec<String> {
     held.map(|part| format!("may not contain '{part}'")).collect()
 }
 
-pub(super) fn is_subdomain(name: &str) -> bool {
+pub(crate) fn is_subdomain(name: &str) -> bool {
     name.split('.').all(is_label)
 }
 
-fn is_label(name: &str) -> bool {
+pub(crate) fn is_label(name: &str) -> bool {
     let is_end =
         |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let bytes = name.as_bytes();
     let is_inner = |byte: &u8| *byte == b'-' || is_end(Some(byte));
     is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(is_inner)
-}
-
-fn is_letter_label(name: &str) -> bool {
-    is_label(name) && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 const SUBDOMAIN_FORM: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
@@ -110,6 +114,3 @@ const SUBDOMAIN_FORM: &str = "a lowercase RFC 1123 subdomain must consist of low
 const LABEL_FORM: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
     and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
     validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const LETTER_LABEL_FORM: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
-    with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex \
-    used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";

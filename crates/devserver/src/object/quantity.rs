@@ -19,6 +19,17 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// Returns a quantity without fractions and with the largest suffix that keeps its value; `None` if it is not one.
 pub(crate) fn canonical(text: &str) -> Option<String> {
+    let (style, smallest) = parse(text)?;
+    let sign = if smallest < 0 { "-" } else { "" };
+    Some(format!("{sign}{}", write(smallest.abs(), style)))
+}
+
+/// Returns the value of a quantity in billionths; `None` if it is not one.
+pub(crate) fn value(text: &str) -> Option<i128> {
+    parse(text).map(|(_, smallest)| smallest)
+}
+
+fn parse(text: &str) -> Option<(Style, i128)> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && !matches!(letter, '.' | '+' | '-'));
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
@@ -31,11 +42,13 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     if whole.len() + fraction.len() == 0 || !is_number(whole) || !is_number(fraction) {
         return None;
     }
-    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let mantissa = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .try_fold(0_i128, |number, digit| number.checked_mul(10)?.checked_add(i128::from(digit - b'0')))?;
     let places = i32::try_from(fraction.len()).ok()?;
     let (style, smallest) = smallest_units(mantissa, places, suffix)?;
-    let sign = if is_negative && smallest != 0 { "-" } else { "" };
-    Some(format!("{sign}{}", write(smallest, style)))
+    Some((style, if is_negative { -smallest } else { smallest }))
 }
 
 /// Returns how the suffix is written and the value in the smallest unit, rounded up.
@@ -57,7 +70,7 @@ fn scaled(value: i128, exponent: i32) -> Option<i128> {
     let power = 10_i128.checked_pow(exponent.unsigned_abs());
     match (power, exponent >= 0) {
         (Some(power), true) => value.checked_mul(power),
-        (Some(power), false) => Some((value + power - 1) / power),
+        (Some(power), false) => Some(value.checked_add(power - 1)? / power),
         (None, true) => (value == 0).then_some(0),
         (None, false) => Some(i128::from(value != 0)),
     }

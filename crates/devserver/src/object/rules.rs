@@ -1,7 +1,10 @@
 //! What the metadata of every object have to keep to.
 
 use crate::invalid::FieldError;
-use crate::object::{metadata, name::is_subdomain};
+use crate::object::{
+    metadata,
+    name::{broken_prefix, is_subdomain},
+};
 use crate::registry::Resource;
 use serde_json::{Value, json};
 
@@ -39,6 +42,15 @@ pub(crate) fn metadata_flaws(resource: &Resource, object: &Value) -> Vec<FieldEr
             flaws.push(invalid(&format!("metadata.finalizers[{place}]"), one, detail));
         }
     }
+    let holds = |name: &str| metadata::finalizers(object).any(|one| one == name);
+    if holds("orphan") && holds("foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        flaws.push(FieldError::invalid_omitted("metadata.finalizers", detail));
+    }
+    let prefix = metadata::text(object, "generateName");
+    flaws.extend(
+        broken_prefix(resource, prefix).map(|detail| invalid("metadata.generateName", prefix, &detail)),
+    );
     flaws.extend(owner_flaws(object));
     flaws
 }
@@ -48,10 +60,19 @@ fn owner_flaws(object: &Value) -> Vec<FieldError> {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let mut flaws = Vec::new();
     for owner in owners.into_iter().flatten() {
-        for part in ["apiVersion", "kind", "name", "uid"] {
+        for part in ["kind", "name", "uid"] {
             if owner[part].as_str().unwrap_or_default().is_empty() {
                 flaws.push(invalid(&format!("{field}.{part}"), "", "must not be empty"));
             }
+        }
+        let api_version = owner["apiVersion"].as_str().unwrap_or_default();
+        let version = api_version.split_once('/').map_or(api_version, |(_, version)| version);
+        if version.is_empty() || version.contains('/') {
+            flaws.push(invalid(&format!("{field}.apiVersion"), api_version, "version must not be empty"));
+        }
+        if (api_version, owner["kind"].as_str()) == ("v1", Some("Event")) {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            flaws.push(FieldError::invalid(field, owner, detail));
         }
     }
     let controllers = owners.into_iter().flatten().filter(|owner| owner["controller"] == true);
@@ -90,7 +111,7 @@ pub(crate) fn broken_key(key: &str) -> Option<String> {
 }
 
 /// What is wrong with the value of a label.
-fn broken_value(value: &str) -> Option<&'static str> {
+pub(crate) fn broken_value(value: &str) -> Option<&'static str> {
     match value {
         "" => None,
         value if value.len() > LABEL => Some("must be no more than 63 bytes"),

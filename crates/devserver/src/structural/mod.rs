@@ -84,6 +84,8 @@ fn is_blocking(error: &FieldError) -> bool {
         | FieldReason::TooLong
         | FieldReason::TooMany
         | FieldReason::TypeInvalid => true,
-        FieldReason::Invalid | FieldReason::Forbidden | FieldReason::Duplicate => false,
+        FieldReason::Invalid | FieldReason::Forbidden | FieldReason::Duplicate | FieldReason::NotFound => {
+            false
+        }
     }
 }

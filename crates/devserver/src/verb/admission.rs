@@ -3,7 +3,7 @@
 use crate::admission::{
     Attributes, FailurePolicy, GROUP, Operation, Reinvocation, Response, Review, Stage, Webhook,
 };
-use crate::object::{fill_defaults, metadata, normalize};
+use crate::object::{metadata, normalize, try_fill_defaults};
 use crate::storage::{Place, Selection, Span, head};
 use crate::verb::{
     cluster::Cluster,
@@ -78,7 +78,7 @@ impl Admission<'_> {
         if self.part != ObjectPart::Scale {
             let resource = &self.request.resource;
             normalize(resource, &mut patched).map_err(|error| internal(&error.to_string()))?;
-            fill_defaults(resource, &mut patched);
+            try_fill_defaults(resource, &mut patched).map_err(|error| internal(&error.to_string()))?;
             self.complete(&mut patched);
         }
         *object = patched;

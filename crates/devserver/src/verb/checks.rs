@@ -1,9 +1,10 @@
 //! Checks whether an object can be stored: its types, depth, size and metadata.
 
 use crate::invalid::FieldError;
-use crate::object::{DEEPEST, depth, fill_defaults, metadata_flaws, normalize, scale};
+use crate::object::{DEEPEST, depth, metadata_flaws, normalize, scale, try_fill_defaults};
 use crate::registry::Resource;
 use crate::structural::{self, Part};
+use crate::validation;
 use crate::verb::{
     error_response::ErrorResponse, field_validation, object_part::ObjectPart, request::Request, side_effects,
 };
@@ -49,8 +50,7 @@ pub(crate) fn normalized(
         checked.map_err(|reason| wrong(resource, way, &reason))?;
     }
     normalize(resource, object).map_err(|error| wrong(resource, way, &error.to_string()))?;
-    fill_defaults(resource, object);
-    Ok(())
+    try_fill_defaults(resource, object).map_err(|error| wrong(resource, way, &error.to_string()))
 }
 
 fn check_depth(resource: &Resource, object: &Value, way: RequestType) -> Result<(), ErrorResponse> {
@@ -82,6 +82,9 @@ pub(crate) fn check(resource: &Resource, name: &str, state: State<'_>) -> Result
     let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
     let mut flaws = metadata_flaws(resource, object);
     flaws.extend(custom_errors(resource, state));
+    if matches!(state.aspect, ObjectPart::Whole | ObjectPart::Scale) {
+        flaws.extend(validation::errors(resource, state.old, object));
+    }
     if state.aspect == ObjectPart::Whole {
         flaws.extend(side_effects::errors(resource, object));
     }

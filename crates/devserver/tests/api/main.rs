@@ -36,5 +36,6 @@ mod snapshots;
 mod sockets;
 mod startup;
 mod streaming;
+mod validation;
 mod watching;
 mod webhooks;

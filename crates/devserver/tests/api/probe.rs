@@ -76,8 +76,9 @@ impl Probe {
         self.ask(Method::DELETE, path, None).await
     }
 
-    /// Creates an object, which must work.
-    pub(crate) async fn make(&self, path: &str, body: Value) -> Value {
+    /// Creates an object, which must work. A pod gets a container, and a deployment a selector and a template, if it has none.
+    pub(crate) async fn make(&self, path: &str, mut body: Value) -> Value {
+        complete(path, &mut body);
         let (code, object) = self.post(path, body).await;
         assert_eq!(code, 201, "{object}");
         object
@@ -111,6 +112,19 @@ pub(crate) fn named(name: &str) -> Value {
 
 pub(crate) fn labelled(name: &str, tier: &str) -> Value {
     json!({ "metadata": { "name": name, "labels": { "tier": tier } } })
+}
+
+/// Adds the required fields that a test does not care about.
+fn complete(path: &str, body: &mut Value) {
+    let containers = json!([{ "name": "main", "image": "none" }]);
+    let path = path.split('?').next().unwrap_or_default();
+    if path.ends_with("/pods") && body["spec"]["containers"].is_null() {
+        body["spec"]["containers"] = containers;
+    } else if path.ends_with("/deployments") && body["spec"]["template"].is_null() {
+        body["spec"]["selector"] = json!({ "matchLabels": { "app": "a" } });
+        body["spec"]["template"] =
+            json!({ "metadata": { "labels": { "app": "a" } }, "spec": { "containers": containers } });
+    }
 }
 
 /// A whole answer; what is no JSON is text.

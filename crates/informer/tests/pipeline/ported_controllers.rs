@@ -305,7 +305,13 @@ async fn the_sample_controller_scales_its_deployment_and_refuses_others() {
     // The deployment of someone else is not changed.
     let other = json!({
         "metadata": { "name": "other" },
-        "spec": { "selector": {}, "template": { "spec": { "containers": [] } } },
+        "spec": {
+            "selector": { "matchLabels": { "app": "other" } },
+            "template": {
+                "metadata": { "labels": { "app": "other" } },
+                "spec": { "containers": [{ "name": "nginx", "image": "nginx:latest" }] },
+            },
+        },
     });
     stored.create(&PostParams::default(), &serde_json::from_value(other).unwrap()).await.unwrap();
     sleep(Duration::from_secs(5)).await;

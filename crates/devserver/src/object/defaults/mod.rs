@@ -43,42 +43,72 @@ pub(crate) fn reset_status(resource: &Resource, object: &mut Value) {
     fields.insert("status".to_owned(), first);
 }
 
-/// Fills in the defaults of a built-in kind, and writes its quantities in their canonical form.
+/// A text that is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a quantity: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)]
+pub(crate) struct InvalidQuantity(String);
+
+/// Fills in the defaults of a built-in kind whose quantities were checked before.
 pub(crate) fn fill(resource: &Resource, object: &mut Value) {
+    let filled = try_fill(resource, object);
+    debug_assert!(filled.is_ok(), "{filled:?}");
+}
+
+/// Fills in the defaults of a built-in kind, and writes its quantities in their canonical form.
+///
+/// # Errors
+/// If a text is not a quantity.
+pub(crate) fn try_fill(resource: &Resource, object: &mut Value) -> Result<(), InvalidQuantity> {
     if resource.is_custom() {
-        return;
+        return Ok(());
     }
     match resource.storage() {
         // The namespaces of every server are made at its start, before anything needs the types.
-        ("", "namespaces") => return fill_namespace(object),
+        ("", "namespaces") => {
+            fill_namespace(object);
+            return Ok(());
+        }
         ("", "secrets") => fill_secret(object),
         _ => {}
     }
+    let mut result = Ok(());
     if let Some(ty) = built_in().kind(&resource.api_version(), &resource.kind) {
-        visit(ty, object, &mut fill_type);
+        visit(ty, object, &mut |name, value| {
+            if let Err(invalid) = fill_type(name, value) {
+                result = Err(invalid);
+            }
+        });
     }
+    result
 }
 
 /// Fills in the defaults of one type.
-fn fill_type(name: &str, value: &mut Value) {
+fn fill_type(name: &str, value: &mut Value) -> Result<(), InvalidQuantity> {
     if name == QUANTITY {
         let text = match value {
             Value::String(text) => quantity::canonical(text),
             Value::Number(number) => quantity::canonical(&number.to_string()),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Ok(()),
         };
-        if let Some(text) = text {
-            *value = text.into();
-        }
-        return;
+        let Some(text) = text else {
+            return Err(InvalidQuantity(value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+        };
+        *value = text.into();
+        return Ok(());
     }
-    let Value::Object(fields) = value else { return };
-    let Some(name) = name.strip_prefix(API) else { return others::fill_extension(name, fields) };
+    let Value::Object(fields) = value else { return Ok(()) };
+    let Some(name) = name.strip_prefix(API) else {
+        others::fill_extension(name, fields);
+        return Ok(());
+    };
     fields::fill(name, fields);
     pod::fill(name, fields);
     workload::fill(name, fields);
     service::fill(name, fields);
     others::fill(name, fields);
+    Ok(())
 }
 
 /// What the names of the types of built-in kinds begin with.
