@@ -12,6 +12,8 @@ on_both! {
         errors_have_a_code_and_a_reason,
         an_empty_list_of_metadata_has_no_items_at_all,
         the_shard_selector_of_a_list_is_normalized,
+        invalid_objects_are_refused_with_the_field,
+        fields_that_cannot_change_are_refused_with_the_field,
     ],
     alone: [],
 }
@@ -94,4 +96,72 @@ async fn the_shard_selector_of_a_list_is_normalized(server: &Server) {
     let told = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
     let told = if server.is_older_than(36) { Value::Null } else { told.into() };
     assert_eq!(list["metadata"]["shardInfo"]["selector"], told);
+}
+
+/// Returns the fields and reasons of the causes of an error.
+fn causes(status: &Value) -> Vec<(&str, &str)> {
+    let causes = status["details"]["causes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    causes.iter().map(|cause| (cause["field"].as_str().unwrap(), cause["reason"].as_str().unwrap())).collect()
+}
+
+async fn invalid_objects_are_refused_with_the_field(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let container = json!({ "name": "main", "image": "none" });
+    let template =
+        |labels: Value| json!({ "metadata": { "labels": labels }, "spec": { "containers": [container] } });
+    let selector = json!({ "matchLabels": { "app": "a" } });
+    let namespace = &maps.namespace;
+    let cases = [
+        (
+            format!("/apis/apps/v1/namespaces/{namespace}/deployments"),
+            json!({ "selector": selector, "template": template(json!({ "app": "b" })) }),
+            vec![("spec.template.metadata.labels", "FieldValueInvalid")],
+        ),
+        (
+            format!("/apis/apps/v1/namespaces/{namespace}/deployments"),
+            json!({ "selector": selector, "template": template(json!({ "app": "a" })), "replicas": -1 }),
+            vec![("spec.replicas", "FieldValueInvalid")],
+        ),
+        (
+            format!("/api/v1/namespaces/{namespace}/services"),
+            json!({ "ports": [{ "port": 80 }, { "port": 70000, "name": "b" }] }),
+            vec![
+                ("spec.ports[0].name", "FieldValueRequired"),
+                ("spec.ports[1].port", "FieldValueInvalid"),
+                ("spec.ports[1].targetPort", "FieldValueInvalid"),
+            ],
+        ),
+        (
+            format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"),
+            json!({}),
+            vec![("spec.rules", "FieldValueInvalid")],
+        ),
+        (
+            format!("/apis/batch/v1/namespaces/{namespace}/jobs"),
+            json!({ "template": { "spec": { "containers": [container] } } }),
+            vec![("spec.template.spec.restartPolicy", "FieldValueRequired")],
+        ),
+    ];
+    for (path, spec, expected) in cases {
+        let body = json!({ "metadata": { "name": "a" }, "spec": spec });
+        let status = ask(&maps.client, http::Request::post(&path), body).await;
+        assert_eq!((&status["code"], causes(&status)), (&json!(422), expected), "{path}: {status}");
+    }
+}
+
+async fn fields_that_cannot_change_are_refused_with_the_field(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments", maps.namespace);
+    let labels = json!({ "app": "a", "tier": "front" });
+    let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "main", "image": "none" }] } });
+    let spec = json!({ "replicas": 0, "selector": { "matchLabels": { "app": "a" } }, "template": template });
+    let body = json!({ "metadata": { "name": "a" }, "spec": spec });
+    let mut made = ask(&maps.client, http::Request::post(&path), body).await;
+    assert_eq!(made["kind"], "Deployment", "{made}");
+    made["spec"]["selector"] = json!({ "matchLabels": { "tier": "front" } });
+    if let Some(metadata) = made["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    let status = ask(&maps.client, http::Request::put(format!("{path}/a")), made).await;
+    assert_eq!(causes(&status), [("spec.selector", "FieldValueInvalid")], "{status}");
 }
