@@ -17,7 +17,7 @@ use std::fmt;
 /// The number of operations in a sequence, which starts with an empty namespace.
 pub const SEQUENCE: u64 = 40;
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// The number of operations for each feature.

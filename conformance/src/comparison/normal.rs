@@ -1,4 +1,4 @@
-//! What is compared of a response: everything but texts, times, and values that a server chooses.
+//! Normalizes responses for the comparison: removes texts, times, and values that a server chooses.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Admission webhooks and policies: their configurations, what they select, and how they are called or evaluated.
+//! Admission webhooks and policies: their configurations, their selectors, and their calls and evaluations.
 
 mod review;
 

@@ -1,4 +1,4 @@
-//! Validating admission policies and their bindings: what they select, and how they decide.
+//! Validating admission policies and their bindings: their selectors and decisions.
 
 use super::condition::{Expressions, MatchCondition, all_match, failure};
 use super::review::Attributes;

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
-/// Words of the language, which cannot be the name of a variable.
+/// Reserved identifiers of CEL, which cannot be the name of a variable.
 const RESERVED: [&str; 21] = [
     "true",
     "false",

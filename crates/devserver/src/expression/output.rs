@@ -6,7 +6,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
 /// The type of values that are not known before the evaluation.
 pub(crate) const DYNAMIC: &str = "dyn";
 
-/// Returns the type of the value of an expression; `None` if this server cannot tell. `declared` is the type of a variable or a field of it.
+/// Returns the type of the value of an expression; `None` if it is unknown. `declared` is the type of a variable or a field of it.
 pub(crate) fn output_type(
     expression: &IdedExpr,
     declared: &dyn Fn(&Selection) -> Option<&'static str>,

@@ -238,7 +238,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Sets a variable. `size` is the JSON that it was made of.
+    /// Sets a variable. `size` is its value in JSON.
     pub(crate) fn set(&mut self, name: &'static str, value: CelValue, size: &Value) {
         self.values.retain(|(known, _)| *known != name);
         self.values.push((name, value));

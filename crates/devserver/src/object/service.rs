@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_retain_what_was_assigned() {
+    fn updates_retain_assigned_addresses() {
         let old = json!({ "spec": assigned(&json!({ "type": "NodePort", "ports": [{ "port": 80 }] })) });
         let update = |spec: &Value| {
             let mut new = json!({ "spec": spec });

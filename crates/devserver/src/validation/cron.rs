@@ -1,15 +1,32 @@
 //! Schedules of cron jobs.
 
-/// The fields of a schedule, with their limits and the names of their values.
-const FIELDS: [(&str, u32, u32, &[&str]); 5] = [
-    ("minute", 0, 59, &[]),
-    ("hour", 0, 23, &[]),
-    ("day of month", 1, 31, &[]),
-    ("month", 1, 12, &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]),
-    ("day of week", 0, 6, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"]),
+/// A field of a schedule, with its limits and the names of its values.
+struct ScheduleField {
+    name: &'static str,
+    min: u32,
+    max: u32,
+    values: &'static [&'static str],
+}
+
+const FIELDS: [ScheduleField; 5] = [
+    ScheduleField { name: "minute", min: 0, max: 59, values: &[] },
+    ScheduleField { name: "hour", min: 0, max: 23, values: &[] },
+    ScheduleField { name: "day of month", min: 1, max: 31, values: &[] },
+    ScheduleField {
+        name: "month",
+        min: 1,
+        max: 12,
+        values: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    },
+    ScheduleField {
+        name: "day of week",
+        min: 0,
+        max: 6,
+        values: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+    },
 ];
 
-/// What is wrong with a schedule.
+/// Returns the reason if a schedule is invalid.
 pub(super) fn broken(schedule: &str) -> Option<String> {
     let schedule = match schedule.strip_prefix("TZ=").or_else(|| schedule.strip_prefix("CRON_TZ=")) {
         Some(rest) => match rest.split_once(' ') {
@@ -30,35 +47,36 @@ pub(super) fn broken(schedule: &str) -> Option<String> {
     if parts.len() != FIELDS.len() {
         return Some(format!("expected exactly 5 fields, found {}: [{}]", parts.len(), parts.join(" ")));
     }
-    let mut fields = parts.iter().zip(FIELDS);
-    let (part, (name, ..)) = fields.find(|(part, field)| {
-        !part.split(',').filter(|one| !one.is_empty()).all(|one| is_range(one, *field))
+    let mut fields = parts.iter().zip(&FIELDS);
+    let (part, field) = fields.find(|(part, field)| {
+        !part.split(',').filter(|one| !one.is_empty()).all(|one| is_range(one, field))
     })?;
-    Some(format!("failed to parse the {name}: {part}"))
+    Some(format!("failed to parse the {}: {part}", field.name))
 }
 
 /// Returns whether a part of a field is `*`, a number or a range, with a step if there is one.
-fn is_range(part: &str, (_, least, most, names): (&str, u32, u32, &[&str])) -> bool {
+fn is_range(part: &str, field: &ScheduleField) -> bool {
+    let &ScheduleField { min, max, values, .. } = field;
     let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
     let number = |text: &str| -> Option<u32> {
         let name = text.to_ascii_lowercase();
-        let position = names.iter().position(|known| *known == name);
+        let position = values.iter().position(|known| *known == name);
         match position {
-            Some(position) => u32::try_from(position).ok().map(|position| position + least),
+            Some(position) => u32::try_from(position).ok().map(|position| position + min),
             None => Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok(),
         }
     };
     let (low, high) = range.split_once('-').map_or((range, None), |(low, high)| (low, Some(high)));
     let ends = if low == "*" || low == "?" {
-        Some((least, most))
+        Some((min, max))
     } else {
         match high {
             Some(high) => number(low).zip(number(high)),
-            None => number(low).map(|low| (low, if step.is_some() { most } else { low })),
+            None => number(low).map(|low| (low, if step.is_some() { max } else { low })),
         }
     };
     let has_step = step.is_none_or(|step| number(step).is_some_and(|step| step > 0));
-    ends.is_some_and(|(low, high)| least <= low && low <= high && high <= most) && has_step
+    ends.is_some_and(|(low, high)| min <= low && low <= high && high <= max) && has_step
 }
 
 /// Returns whether a text is a duration of Go, such as `1h30m`.

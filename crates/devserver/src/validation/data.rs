@@ -4,7 +4,7 @@ use crate::validation::field::{Errors, Field};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// How many bytes the values may have together.
+/// The maximum total size of the values in bytes.
 const LARGEST: usize = 1 << 20;
 
 /// Checks a config map.

@@ -63,7 +63,7 @@ impl<'p, 'v> Field<'p, 'v> {
         Self { value, ..*self }
     }
 
-    /// Returns whether the value is there.
+    /// Returns whether the field has a value.
     pub(super) fn is_set(&self) -> bool {
         !self.value.is_null()
     }
@@ -181,7 +181,7 @@ impl Errors {
 
 /// Rules that need only the value.
 impl Errors {
-    /// Requires a value that is not empty, and returns whether it is there.
+    /// Requires a value that is not empty, and returns whether there is one.
     pub(super) fn present(&mut self, field: &Field<'_, '_>) -> bool {
         let is_missing = field.is_empty();
         if is_missing {

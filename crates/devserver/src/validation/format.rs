@@ -27,17 +27,17 @@ const ENVIRONMENT: &str =
 const LABEL_LENGTH: usize = 63;
 const SUBDOMAIN_LENGTH: usize = 253;
 
-/// What is wrong with a DNS label.
+/// Returns the reason if a text is not a DNS label.
 pub(super) fn broken_label(text: &str) -> Option<String> {
     too_long(text, LABEL_LENGTH).or_else(|| (!is_label(text)).then(|| LABEL.to_owned()))
 }
 
-/// What is wrong with a DNS subdomain.
+/// Returns the reason if a text is not a DNS subdomain.
 pub(super) fn broken_subdomain(text: &str) -> Option<String> {
     too_long(text, SUBDOMAIN_LENGTH).or_else(|| (!is_subdomain(text)).then(|| SUBDOMAIN.to_owned()))
 }
 
-/// What is wrong with a name that becomes a part of a path.
+/// Returns the reason if a name cannot be a segment of a path.
 pub(super) fn broken_path_segment(text: &str) -> Option<String> {
     if matches!(text, "." | "..") {
         return Some(format!("may not be '{text}'"));
@@ -51,7 +51,7 @@ fn too_long(text: &str, most: usize) -> Option<String> {
 }
 
 impl Errors {
-    /// Adds an error if there is something wrong with the value.
+    /// Adds an error if there is a reason.
     pub(super) fn check(&mut self, field: &Field<'_, '_>, broken: Option<String>) {
         if let Some(detail) = broken {
             self.invalid(field, &detail);

@@ -140,12 +140,12 @@ fn check_limit(e: &mut Errors, limit: &Field<'_, '_>) {
         e.required(&limit.get("limits"), detail);
     }
     for (name, amounts) in amounts {
-        check_order(e, limit, (name, &amounts));
+        check_order(e, limit, name, &amounts);
     }
 }
 
 /// Checks that limits, defaults and requests do not contradict each other.
-fn check_order(e: &mut Errors, limit: &Field<'_, '_>, (name, amounts): (&str, &BTreeMap<&str, i128>)) {
+fn check_order(e: &mut Errors, limit: &Field<'_, '_>, name: &str, amounts: &BTreeMap<&str, i128>) {
     let pairs = [
         ("min", "max"),
         ("min", "defaultRequest"),

@@ -85,7 +85,7 @@ const INTEGER: [&str; 9] = [
 /// Resources that a container can have, with a name without prefix.
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
-/// Where a resource is named.
+/// The object that names a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Container,
@@ -113,7 +113,7 @@ fn is_extended(name: &str) -> bool {
         && crate::object::broken_key(&format!("requests.{name}")).is_none()
 }
 
-/// Returns whether a quota can limit a resource that every cluster has.
+/// Returns whether this is a resource of Kubernetes that a quota can limit.
 pub(super) fn is_quota(name: &str) -> bool {
     QUOTA.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-")
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Checks all fields of a pod that say where it runs.
+/// Checks all fields of a pod that affect scheduling.
 pub(super) fn check(e: &mut Errors, spec: &Field<'_, '_>, node_values: NodeValues) {
     e.labels(&spec.get("nodeSelector"));
     let affinity = spec.get("affinity");

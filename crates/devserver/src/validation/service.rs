@@ -265,7 +265,7 @@ fn check_update(e: &mut Errors, old: &Field<'_, '_>, new: &Field<'_, '_>) {
     }
     let (before, after) = (old.get("clusterIPs"), spec.get("clusterIPs"));
     let first = |ips: &Field<'_, '_>| ips.value().get(0).cloned();
-    // A client that does not send the addresses keeps them.
+    // The addresses stay if a client does not send them.
     if after.is_set() && !before.is_empty() && first(&before) != first(&after) {
         e.invalid(&after, "may not change once set");
     }

@@ -41,7 +41,7 @@ const TYPES: [(&str, &[&str]); 30] = [
 
 const DOWNWARD: [&str; 3] = ["metadata.name", "metadata.namespace", "metadata.uid"];
 
-/// What is known of the pod in which a volume is.
+/// The pod in which a volume is.
 #[derive(Clone, Copy)]
 pub(super) struct Owner<'n> {
     /// The name of the pod; empty in a template.
@@ -102,7 +102,7 @@ fn check_source(e: &mut Errors, volume: &Field<'_, '_>, owner: Owner<'_>) {
             "emptyDir" | "hostPath" | "gitRepo" | "secret" | "configMap" | "downwardAPI" | "projected" => {
                 check_local(e, name, &source);
             }
-            "csi" | "ephemeral" | "image" => check_other(e, (name, volume), &source, owner),
+            "csi" | "ephemeral" | "image" => check_other(e, name, volume, owner),
             _ => check_remote(e, name, &source),
         }
     }
@@ -411,12 +411,8 @@ fn is_initiator(name: &str) -> bool {
 }
 
 /// Checks volumes of drivers, claims that are created with the pod, and images.
-fn check_other(
-    e: &mut Errors,
-    (name, volume): (&str, &Field<'_, '_>),
-    source: &Field<'_, '_>,
-    owner: Owner<'_>,
-) {
+fn check_other(e: &mut Errors, name: &'static str, volume: &Field<'_, '_>, owner: Owner<'_>) {
+    let source = volume.get(name);
     match name {
         "csi" => {
             let driver = source.get("driver");

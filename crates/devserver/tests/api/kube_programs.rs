@@ -70,7 +70,7 @@ async fn a_definition_its_objects_and_their_status_are_applied() {
     assert_eq!((&updated.data["status"], updated.metadata.generation), (&json!({ "is_ok": true }), Some(2)));
 }
 
-/// What the controller needs.
+/// The context of the controller.
 struct Context {
     client: Client,
 }
@@ -123,9 +123,9 @@ async fn a_controller_applies_the_config_maps_that_it_owns() {
     timeout(LIMIT, has("first")).await.unwrap().unwrap();
     generators.patch("a", &parameters, &Patch::Apply(generator("second"))).await.unwrap();
     timeout(LIMIT, has("second")).await.unwrap().unwrap();
-    // A change by somebody else is corrected.
+    // A change by another manager is corrected.
     let drift = json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "content": "drift" } });
-    maps.patch("a", &PatchParams::apply("somebody").force(), &Patch::Apply(drift)).await.unwrap();
+    maps.patch("a", &PatchParams::apply("other").force(), &Patch::Apply(drift)).await.unwrap();
     timeout(LIMIT, has("second")).await.unwrap().unwrap();
     generators.delete("a", &DeleteParams::default()).await.unwrap();
     let missing = await_condition(maps.clone(), "a", |map: Option<&DynamicObject>| map.is_none());

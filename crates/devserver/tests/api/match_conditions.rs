@@ -49,7 +49,7 @@ async fn a_webhook_is_called_if_all_its_conditions_are_met() {
         (&["request.userInfo.username == 'system:admin'"], true),
         (&["namespaceObject == null"], true),
         (&["object.?metadata.?labels.?team.orValue('none') == 'none'"], true),
-        // A condition that is false decides, whatever the others are.
+        // A condition that is false decides, even if another one fails.
         (&["object.data.missing == 'x'", "false"], false),
     ] {
         let probe = configured(conditions, "Fail").await;

@@ -1,4 +1,4 @@
-//! Validating admission policies: what they select, and what they decide.
+//! Validating admission policies: their selectors and decisions.
 
 use crate::probe::{MAPS, Probe, named, refusal};
 use http::Request;

@@ -67,7 +67,7 @@ async fn headless_and_external_services_have_no_address() {
 
 /// `kubectl debug` reads the details of a 404 without a check.
 #[tokio::test(start_paused = true)]
-async fn unknown_paths_are_answered_with_details() {
+async fn the_error_for_an_unknown_path_has_details() {
     let probe = Probe::new();
     probe.make("/api/v1/namespaces/default/pods", named("web")).await;
     let (code, status) = probe.get("/api/v1/namespaces/default/pods/web/ephemeralcontainers").await;

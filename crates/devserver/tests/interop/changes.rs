@@ -1,4 +1,4 @@
-//! `kubectl diff`, `edit` and `replace`, and what `delete --cascade` leaves.
+//! `kubectl diff`, `edit`, `replace` and `delete --cascade`.
 
 use crate::kubectl::{Kubectl, each_kubectl, newest_kubectl};
 

@@ -3,7 +3,7 @@
 use crate::kubectl::newest_kubectl;
 
 #[test]
-fn shows_who_the_user_is_and_what_they_may_do() {
+fn shows_the_user_and_its_permissions() {
     newest_kubectl(|kubectl| {
         assert!(kubectl.run("auth whoami").contains("system:admin"));
         assert_eq!(kubectl.run("auth can-i create pods"), "yes\n");

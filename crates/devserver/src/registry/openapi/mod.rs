@@ -80,7 +80,7 @@ const KIND: &str = "Kind is a string value representing the REST resource this o
 const METADATA: &str = "Standard object's metadata. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// Returns the schema of a custom resource and its name: that of the definition, with the fields that every object has.
+/// Returns the schema of a custom resource and its name: that of the definition, with `apiVersion`, `kind` and `metadata`.
 fn custom_schema(resource: &Resource) -> Option<(String, Box<RawValue>)> {
     let mut schema = resource.openapi.as_deref()?.clone();
     let fields = schema.as_object_mut()?;

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How many creations and how many updates of each kind are compared.
+/// The number of creations and of updates of each kind.
 const CASES: usize = 250;
-/// How many percent have to be equal.
+/// The minimum percentage of equal decisions.
 const LEAST: usize = 95;
 
-/// What was counted for a kind.
+/// The counts of a kind.
 #[derive(Debug, Default)]
 struct Tally {
     equal: usize,
