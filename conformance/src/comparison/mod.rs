@@ -85,9 +85,10 @@ impl Comparison {
     pub async fn prepare(clients: [&Client; 2]) {
         for client in clients {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            send(client, &Request::new("POST", path, kind::definition())).await;
+            send(client, &Request::new("POST", path, &kind::definition())).await;
             crate::wait::eventually("the custom resource is served", async || {
-                let (code, answer) = send(client, &Request::new("GET", kind::CUSTOM_LIST, Value::Null)).await;
+                let (code, answer) =
+                    send(client, &Request::new("GET", kind::CUSTOM_LIST, &Value::Null)).await;
                 if code == 200 { Ok(()) } else { Err(answer.to_string()) }
             })
             .await;
@@ -100,7 +101,7 @@ impl Comparison {
         let mut sides = clients.map(|client| Side { client, objects: BTreeMap::new() });
         for side in &sides {
             let body = json!({ "metadata": { "name": namespace } });
-            let (code, answer) = send(side.client, &Request::new("POST", "/api/v1/namespaces", body)).await;
+            let (code, answer) = send(side.client, &Request::new("POST", "/api/v1/namespaces", &body)).await;
             assert_eq!(code, 201, "{answer}");
         }
         let mut random = Random::new(seed);
@@ -152,7 +153,7 @@ impl Side<'_> {
             body: operation.raw.map_or_else(|| text(&body), str::to_owned),
         };
         let (code, answer) = send(self.client, &request).await;
-        let read = Request::new("GET", &format!("{folder}/{}", operation.name), Value::Null);
+        let read = Request::new("GET", &format!("{folder}/{}", operation.name), &Value::Null);
         let stored = match send(self.client, &read).await {
             (200, object) => Some(object),
             _ => None,
@@ -179,8 +180,8 @@ struct Request {
 }
 
 impl Request {
-    fn new(method: &'static str, path: &str, body: Value) -> Self {
-        Self { method, path: path.to_owned(), media: "application/json", body: text(&body) }
+    fn new(method: &'static str, path: &str, body: &Value) -> Self {
+        Self { method, path: path.to_owned(), media: "application/json", body: text(body) }
     }
 }
 

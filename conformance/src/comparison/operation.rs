@@ -134,7 +134,7 @@ pub(super) fn generate(
     if !exists && random.below(4) > 0 {
         return match random.below(2) {
             0 => Operation { body: created(random, kind, name), ..base },
-            _ => apply(random, base),
+            _ => apply(random, &base),
         };
     }
     match random.below(20) {
@@ -145,8 +145,8 @@ pub(super) fn generate(
         5..=6 => merge(random, base),
         7..=8 => strategic(random, base),
         9..=10 => json_patch(random, base),
-        11..=15 => apply(random, base),
-        16 => delete(random, base),
+        11..=15 => apply(random, &base),
+        16 => delete(random, &base),
         17 => malformed(random, base),
         _ => invalid_update(random, base),
     }
@@ -173,7 +173,7 @@ fn edits(random: &mut Random, kind: &Kind) -> Vec<Edit> {
     let mut edits = Vec::new();
     for _ in 0..count {
         let field = pick(random, kind.fields);
-        edits.push(Edit::new(field.path, *pick(random, field.values)));
+        edits.push(Edit::new(field.path, pick::<&str>(random, field.values)));
     }
     edits
 }
@@ -185,7 +185,7 @@ fn change(random: &mut Random, kind: &Kind) -> Edit {
         return Edit::new(path, value);
     }
     let field = pick(random, kind.fields);
-    Edit::new(field.path, *pick(random, field.values))
+    Edit::new(field.path, pick::<&str>(random, field.values))
 }
 
 /// A change in a list replaces the list in a merge patch, so that it is not valid there.
@@ -236,7 +236,7 @@ fn json_patch(random: &mut Random, base: Operation) -> Operation {
     }
 }
 
-fn apply(random: &mut Random, base: Operation) -> Operation {
+fn apply(random: &mut Random, base: &Operation) -> Operation {
     let mut object = base.kind.object(base.name);
     for edit in edits(random, base.kind) {
         edit.apply(&mut object);
@@ -250,10 +250,10 @@ fn apply(random: &mut Random, base: Operation) -> Operation {
         3 => ("apply without a manager", String::new()),
         _ => ("apply", base.query.clone()),
     };
-    Operation { feature, method: "PATCH", media: APPLY, query, body: Body::Exact(object), ..base }
+    Operation { feature, method: "PATCH", media: APPLY, query, body: Body::Exact(object), ..*base }
 }
 
-fn delete(random: &mut Random, base: Operation) -> Operation {
+fn delete(random: &mut Random, base: &Operation) -> Operation {
     let preconditions = match random.below(4) {
         0 => json!({ "preconditions": { "uid": "00000000-0000-0000-0000-000000000001" } }),
         1 => json!({ "preconditions": { "resourceVersion": "1" } }),
@@ -264,7 +264,7 @@ fn delete(random: &mut Random, base: Operation) -> Operation {
         method: "DELETE",
         query: String::new(),
         body: Body::Exact(preconditions),
-        ..base
+        ..*base
     }
 }
 

@@ -17,7 +17,7 @@ on_both! {
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// A definition with `spec.hostPort` in v1, and with `spec.host` and `spec.port` in v2, which is stored.
-fn definition(group: &str, conversion: Value) -> Value {
+fn definition(group: &str, conversion: &Value) -> Value {
     let version = |name: &str, fields: Value, is_stored: bool| {
         let spec = json!({ "type": "object", "properties": fields });
         let schema = json!({ "type": "object", "properties": { "spec": spec } });
@@ -67,7 +67,7 @@ async fn objects_are_converted_to_the_version_of_the_request(server: &Server) {
     let conversion = json!({ "strategy": "Webhook", "webhook": {
         "conversionReviewVersions": ["v1"], "clientConfig": webhook.client_config,
     } });
-    let made = ask(&client, Request::post(CRDS), definition(&group, conversion)).await;
+    let made = ask(&client, Request::post(CRDS), definition(&group, &conversion)).await;
     assert_eq!(made["spec"]["conversion"]["strategy"], "Webhook", "{made}");
     let path =
         |version: &str, rest: &str| format!("/apis/{group}/{version}/namespaces/{namespace}/tabs{rest}");
@@ -128,7 +128,7 @@ async fn invalid_conversions_are_refused(server: &Server) {
         (json!({ "strategy": "Magic" }), "spec.conversion.strategy"),
     ] {
         let refused =
-            ask(&server.client(), Request::post(CRDS), definition("invalid.example.com", conversion)).await;
+            ask(&server.client(), Request::post(CRDS), definition("invalid.example.com", &conversion)).await;
         assert_eq!((&refused["code"], &refused["reason"]), (&json!(422), &json!("Invalid")), "{refused}");
         assert_eq!(refused["details"]["causes"][0]["field"], expected, "{refused}");
     }

@@ -94,7 +94,7 @@ fn check(e: &mut Errors, container: &Field<'_, '_>, pod: &Pod<'_, '_, '_>) {
     check_resize(e, &container.get("resizePolicy"), pod);
     let hosts_users = !pod.spec.get("hostUsers").is_false();
     security::check_container(e, &container.get("securityContext"), hosts_users);
-    if !hosts_users && container.get("volumeDevices").len() > 0 {
+    if !hosts_users && !container.get("volumeDevices").is_empty() {
         e.forbidden(&container.get("volumeDevices"), "when `hostUsers` is false");
     }
 }

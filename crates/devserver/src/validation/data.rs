@@ -56,11 +56,9 @@ pub(super) fn check_secret(e: &mut Errors, object: &Field<'_, '_>) {
         }
         "kubernetes.io/dockercfg" => check_json(e, &data.key(".dockercfg")),
         "kubernetes.io/dockerconfigjson" => check_json(e, &data.key(".dockerconfigjson")),
-        "kubernetes.io/basic-auth" => {
-            if !data.key("username").is_set() && !data.key("password").is_set() {
-                require(e, "username");
-                require(e, "password");
-            }
+        "kubernetes.io/basic-auth" if !data.key("username").is_set() && !data.key("password").is_set() => {
+            require(e, "username");
+            require(e, "password");
         }
         "kubernetes.io/ssh-auth" => drop(e.present(&data.key("ssh-privatekey"))),
         "kubernetes.io/tls" => {

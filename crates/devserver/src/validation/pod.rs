@@ -316,7 +316,7 @@ pub(super) fn check_update(e: &mut Errors, old: &Field<'_, '_>, new: &Field<'_, 
 /// Returns what an update cannot change.
 fn fixed(spec: &Value, is_mutable: &[&str], is_gated: bool) -> Map<String, Value> {
     let mut spec = spec.as_object().cloned().unwrap_or_default();
-    spec.retain(|name, _| !is_mutable.contains(&name.as_str()) && !(is_gated && name == "nodeSelector"));
+    spec.retain(|name, _| !(is_mutable.contains(&name.as_str()) || is_gated && name == "nodeSelector"));
     for list in ["containers", "initContainers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
         containers.filter_map(Value::as_object_mut).for_each(|container| drop(container.remove("image")));
