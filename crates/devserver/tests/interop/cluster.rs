@@ -54,6 +54,7 @@ impl Cluster {
             "pods" => "Pod",
             "configmaps" => "ConfigMap",
             "namespaces" => "Namespace",
+            "services" => "Service",
             other => panic!("no test has a use for {other}"),
         };
         let known = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), resource);

@@ -1,6 +1,6 @@
 //! The three types of `kubectl patch`, and other commands that patch.
 
-use crate::kubectl::{Kubectl, each_kubectl};
+use crate::kubectl::each_kubectl;
 
 const POD: &str = r#"{
     "apiVersion": "v1", "kind": "Pod",
@@ -8,36 +8,45 @@ const POD: &str = r#"{
     "spec": { "containers": [{ "name": "main", "image": "nginx" }, { "name": "side", "image": "envoy" }] }
 }"#;
 
-/// Patches the pod, and returns its images.
-fn patched(kubectl: &Kubectl, kind: &str, patch: &str) -> String {
-    let said = kubectl.run(&format!("patch pod web --type={kind} -p '{patch}'"));
-    assert!(said.starts_with("pod/web patched"), "{said}");
-    kubectl.run("get pod web -o jsonpath={.spec.containers[*].image}")
-}
+/// A pod cannot lose a container; a service can lose a port.
+const SERVICE: &str = r#"{
+    "apiVersion": "v1", "kind": "Service",
+    "metadata": { "name": "web", "namespace": "default" },
+    "spec": { "ports": [{ "name": "http", "port": 80 }, { "name": "admin", "port": 81 }] }
+}"#;
 
-fn check(kind: &str, patch: &str, images: &str) {
+/// Patches the service, and checks its ports.
+fn check_ports(kind: &str, patch: &str, ports: &str) {
     each_kubectl(|kubectl| {
-        kubectl.cluster.put("pods", POD);
-        assert_eq!(patched(kubectl, kind, patch), images);
+        kubectl.cluster.put("services", SERVICE);
+        let output = kubectl.run(&format!("patch service web --type={kind} -p '{patch}'"));
+        assert!(output.starts_with("service/web patched"), "{output}");
+        assert_eq!(kubectl.run("get service web -o jsonpath={.spec.ports[*].port}"), ports);
     });
 }
 
 #[test]
 fn strategic_merges_containers_by_name() {
-    check("strategic", r#"{"spec":{"containers":[{"name":"side","image":"envoy:2"}]}}"#, "nginx envoy:2");
+    each_kubectl(|kubectl| {
+        kubectl.cluster.put("pods", POD);
+        let patch = r#"{"spec":{"containers":[{"name":"side","image":"envoy:2"}]}}"#;
+        let output = kubectl.run(&format!("patch pod web --type=strategic -p '{patch}'"));
+        assert!(output.starts_with("pod/web patched"), "{output}");
+        assert_eq!(kubectl.run("get pod web -o jsonpath={.spec.containers[*].image}"), "nginx envoy:2");
+    });
 }
 
 #[test]
 fn merge_replaces_lists() {
-    check("merge", r#"{"spec":{"containers":[{"name":"only","image":"caddy"}]}}"#, "caddy");
+    check_ports("merge", r#"{"spec":{"ports":[{"name":"only","port":82}]}}"#, "82");
 }
 
 #[test]
 fn json_applies_operations_in_order() {
-    let steps = r#"[{"op":"test","path":"/spec/containers/1/name","value":"side"},
-                    {"op":"remove","path":"/spec/containers/1"},
-                    {"op":"replace","path":"/spec/containers/0/image","value":"nginx:2"}]"#;
-    check("json", steps, "nginx:2");
+    let steps = r#"[{"op":"test","path":"/spec/ports/1/name","value":"admin"},
+                    {"op":"remove","path":"/spec/ports/1"},
+                    {"op":"replace","path":"/spec/ports/0/port","value":82}]"#;
+    check_ports("json", steps, "82");
 }
 
 #[test]
