@@ -84,7 +84,9 @@ async fn with_webhook(
 }
 
 fn tab(name: &str, spec: Value) -> Value {
-    json!({ "apiVersion": "example.com/v1", "kind": "CronTab", "metadata": { "name": name }, "spec": spec })
+    let mut tab = json!({ "apiVersion": "example.com/v1", "kind": "CronTab", "metadata": { "name": name } });
+    tab["spec"] = spec;
+    tab
 }
 
 #[tokio::test]

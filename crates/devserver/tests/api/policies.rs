@@ -7,19 +7,24 @@ use serde_json::{Value, json};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
+fn extend(object: &mut Value, fields: Value) {
+    let Value::Object(fields) = fields else { panic!("{fields} is not an object") };
+    object.as_object_mut().unwrap().extend(fields);
+}
+
 /// A policy `p` for configmaps with these fields.
 fn policy(fields: Value) -> Value {
     let rule =
         json!({ "operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"] });
     let mut spec = json!({ "matchConstraints": { "resourceRules": [rule] } });
-    spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    extend(&mut spec, fields);
     json!({ "metadata": { "name": "p" }, "spec": spec })
 }
 
 /// A binding `b` of the policy with these fields.
 fn binding(fields: Value) -> Value {
     let mut spec = json!({ "policyName": "p", "validationActions": ["Deny"] });
-    spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    extend(&mut spec, fields);
     json!({ "metadata": { "name": "b" }, "spec": spec })
 }
 

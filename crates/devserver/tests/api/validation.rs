@@ -19,12 +19,15 @@ fn container() -> Value {
     json!({ "name": "main", "image": "nginx" })
 }
 
+fn extend(object: &mut Value, fields: Value) {
+    let Value::Object(fields) = fields else { panic!("{fields} is not an object") };
+    object.as_object_mut().unwrap().extend(fields);
+}
+
 fn pod(spec: Value) -> Value {
     let mut pod = named("a");
     pod["spec"] = json!({ "containers": [container()] });
-    for (name, value) in spec.as_object().unwrap() {
-        pod["spec"][name] = value.clone();
-    }
+    extend(&mut pod["spec"], spec);
     pod
 }
 
@@ -35,9 +38,7 @@ fn template() -> Value {
 fn controller(spec: Value) -> Value {
     let mut object = named("a");
     object["spec"] = json!({ "selector": { "matchLabels": { "app": "a" } }, "template": template() });
-    for (name, value) in spec.as_object().unwrap() {
-        object["spec"][name] = value.clone();
-    }
+    extend(&mut object["spec"], spec);
     object
 }
 
