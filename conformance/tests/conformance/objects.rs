@@ -134,7 +134,7 @@ async fn invalid_objects_are_refused_with_the_field(server: &Server) {
         (
             format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"),
             json!({}),
-            vec![("spec.rules", "FieldValueInvalid")],
+            vec![("spec", "FieldValueInvalid")],
         ),
         (
             format!("/apis/batch/v1/namespaces/{namespace}/jobs"),

@@ -1,5 +1,6 @@
 //! Ingresses and network policies.
 
+use crate::invalid::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::format::parse_cidr;
 use crate::validation::selector;
@@ -9,7 +10,8 @@ pub(super) fn check_ingress(e: &mut Errors, ingress: &Field<'_, '_>) {
     let spec = ingress.get("spec");
     let (rules, backend) = (spec.get("rules"), spec.get("defaultBackend"));
     if rules.is_empty() && !backend.is_set() {
-        e.invalid(&rules, "either `defaultBackend` or `rules` must be specified");
+        let detail = "either `defaultBackend` or `rules` must be specified";
+        e.push(FieldError::invalid(&spec.to_string(), rules.value(), detail));
     }
     if backend.is_set() {
         check_backend(e, &backend);

@@ -193,7 +193,7 @@ async fn other_kinds_are_validated() {
             json!({ "spec": { "limits": [{ "type": "Any" }] } }),
             "spec.limits[0].type",
         ),
-        (format!("{NETWORK}/ingresses"), json!({ "spec": {} }), "spec.rules"),
+        (format!("{NETWORK}/ingresses"), json!({ "spec": {} }), "spec"),
         (
             format!("{NETWORK}/networkpolicies"),
             json!({ "spec": { "podSelector": {}, "ingress": range } }),
