@@ -7,6 +7,7 @@ use super::validation::operation_errors;
 use crate::expression::DYNAMIC;
 use crate::invalid::FieldError;
 use crate::object::{broken_key, metadata};
+use crate::structural::RESERVED;
 use regex::Regex;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -14,30 +15,6 @@ use std::sync::LazyLock;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
-/// Reserved identifiers of CEL, which cannot be the name of a variable.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 static IDENTIFIER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("^[_a-zA-Z][_a-zA-Z0-9]*$").expect("the pattern is valid"));
 /// The maximum number of audit annotations.

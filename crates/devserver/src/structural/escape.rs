@@ -1,7 +1,7 @@
 //! The escaped names of properties in CEL expressions.
 
-/// The reserved identifiers of CEL, which cannot be field names.
-const RESERVED: [&str; 21] = [
+/// The reserved identifiers of CEL, which cannot be names of fields and variables.
+pub(crate) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",

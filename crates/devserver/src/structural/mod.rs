@@ -31,6 +31,7 @@ mod tests;
 
 pub(crate) use defaults::{drop_nulls, fill};
 pub(crate) use definition::schema_errors;
+pub(crate) use escape::RESERVED;
 pub(crate) use prune::prune;
 pub(crate) use schema::Structural;
 
