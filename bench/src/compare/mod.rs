@@ -113,7 +113,10 @@ impl Comparison<'_> {
             samples.extend(many_kinds::measure(client.program, paths, self.settings)?);
         }
         let client_command = || {
-            let mut command = command();
+            let mut command = match (client.program, &paths.kube_informer) {
+                (Program::KubeInformer, Some(program)) => Command::new(program),
+                _ => command(),
+            };
             if client.program == Program::KubeInformer {
                 command.arg("client");
             }

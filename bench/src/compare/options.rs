@@ -49,6 +49,9 @@ pub(crate) struct CompareOptions {
 /// Programs and directories; `cargo xtask bench` builds and sets them.
 #[derive(Args, Debug)]
 pub(crate) struct Paths {
+    /// Another build of this program whose informer is measured, to compare two versions.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) kube_informer: Option<PathBuf>,
     /// The client of kube-rs; omitted if not given.
     #[arg(long)]
     kube_rs: Option<PathBuf>,

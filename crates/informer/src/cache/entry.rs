@@ -1,7 +1,10 @@
 //! One object in a store: its key, its stored form, and its index values.
 
 use super::trie::Hashed;
-use crate::object::{IndexValue, Object, StoredObject};
+use crate::{
+    event::Event,
+    object::{IndexValue, Object, StoredObject},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::sync::Arc;
@@ -51,6 +54,11 @@ impl<K> Entry<K> {
     /// Returns the object as subscribers receive it.
     pub(crate) fn shared(&self) -> Object<K> {
         self.object.share()
+    }
+
+    /// Returns the event that delivers the object again.
+    pub(crate) fn resynced(&self) -> Event<K> {
+        Event::resynced(self.key().clone(), self.shared())
     }
 
     pub(crate) fn stored(&self) -> &StoredObject<K> {

@@ -76,7 +76,7 @@ pub(crate) trait EventSink<K> {
     fn changed(&mut self, event: Event<K>);
 
     /// An object is delivered again, unchanged.
-    fn resynced(&mut self, event: Event<K>);
+    fn resynced(&mut self, entry: &Entry<K>);
 
     /// These objects are the initial list.
     fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>);
@@ -87,8 +87,8 @@ impl<K> EventSink<K> for Vec<Event<K>> {
         self.push(event);
     }
 
-    fn resynced(&mut self, event: Event<K>) {
-        self.push(event);
+    fn resynced(&mut self, entry: &Entry<K>) {
+        self.push(entry.resynced());
     }
 
     fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>) {
@@ -194,7 +194,7 @@ impl<K> Edit<'_, K> {
     /// Delivers all objects again.
     pub(crate) fn resync(&self, events: &mut (impl EventSink<K> + ?Sized)) {
         for entry in self.draft.state.iter() {
-            events.resynced(Event::resynced(entry.key().clone(), entry.shared()));
+            events.resynced(entry);
         }
     }
 
@@ -231,8 +231,8 @@ impl<K> Edit<'_, K> {
         }
     }
 
-    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
-        self.draft.state.objects.find(key.digest(), |entry| entry.key() == key).cloned()
+    pub(crate) fn find(&self, key: &Key) -> Option<&Arc<Entry<K>>> {
+        self.draft.state.objects.find(key.digest(), |entry| entry.key() == key)
     }
 }
 
@@ -303,7 +303,11 @@ impl<K: Resource> Edit<'_, K> {
     /// Applies a change, and passes the event on.
     pub(crate) fn apply_to(&mut self, delta: Delta<K>, events: &mut (impl EventSink<K> + ?Sized)) {
         match self.apply(delta) {
-            Some(event) if event.is_resync() => events.resynced(event),
+            Some(event) if event.is_resync() => {
+                if let Some(entry) = self.find(event.key()) {
+                    events.resynced(entry);
+                }
+            }
             Some(event) => events.changed(event),
             None => {}
         }
@@ -327,10 +331,7 @@ impl<K: Resource> Edit<'_, K> {
                 }
             }
             for (key, object) in listing.objects {
-                match self.put_listed(key, object, phase) {
-                    event if event.is_resync() => events.resynced(event),
-                    event => events.changed(event),
-                }
+                self.put_listed(key, object, phase, events);
             }
         }
         if let (Scope::All, Some(version)) = (scope, version) {
@@ -345,24 +346,33 @@ impl<K: Resource> Edit<'_, K> {
         self.keys_in(scope, |entry| !listed.contains(entry.key()))
     }
 
-    /// Adds or updates an object of a list.
-    fn put_listed(&mut self, key: Key, listed: ListedObject<K>, phase: Phase) -> Event<K> {
-        let known = self.find(&key);
-        if let Some(known) = known.as_ref().filter(|known| listed.is(known.stored())) {
-            return Event::resynced(known.key().clone(), known.shared());
+    /// Adds or updates an object of a list. Most objects are those of the cache, for which nothing is cloned.
+    fn put_listed(
+        &mut self,
+        key: Key,
+        listed: ListedObject<K>,
+        phase: Phase,
+        events: &mut (impl EventSink<K> + ?Sized),
+    ) {
+        let Some(known) = self.find(&key) else {
+            events.changed(self.add(key, listed.into_object(), phase));
+            return;
+        };
+        if listed.is(known.stored()) {
+            events.resynced(known);
+            return;
         }
+        let known = Arc::clone(known);
         let object = listed.into_object();
-        match known {
-            Some(known) if known.is_same_state(&object) => {
-                if known.stored().is_larger_than(&object) {
-                    let smaller = Arc::new(known.with_stored(object.to_stored()));
-                    self.draft.state.objects.insert(smaller);
-                }
-                Event::resynced(known.key().clone(), known.shared())
-            }
-            Some(known) => self.update(&known, object),
-            None => self.add(key, object, phase),
+        if !known.is_same_state(&object) {
+            events.changed(self.update(&known, object));
+            return;
         }
+        if known.stored().is_larger_than(&object) {
+            let smaller = Arc::new(known.with_stored(object.to_stored()));
+            self.draft.state.objects.insert(smaller);
+        }
+        events.resynced(&known);
     }
 
     /// Adds the objects of a first list to an empty scope, and returns the entries in the order of the list.
@@ -370,7 +380,7 @@ impl<K: Resource> Edit<'_, K> {
         let mut entries = Vec::with_capacity(listing.objects.len());
         let mut replaced = HashSet::new();
         for (key, listed) in listing.objects {
-            let duplicate = self.find(&key);
+            let duplicate = self.find(&key).cloned();
             replaced.extend(duplicate.as_ref().map(|entry| Arc::as_ptr(entry).addr()));
             entries.push(self.draft.insert(duplicate.as_ref(), key, listed.into_object()));
         }
@@ -382,7 +392,7 @@ impl<K: Resource> Edit<'_, K> {
 
     /// Adds or updates an object. The version of the store does not change.
     pub(crate) fn put(&mut self, key: Key, object: Object<K>) -> Event<K> {
-        match self.find(&key) {
+        match self.find(&key).cloned() {
             Some(known) => self.update(&known, object),
             None => self.add(key, object, Phase::Live),
         }

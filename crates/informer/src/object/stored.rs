@@ -60,7 +60,7 @@ impl<K> StoredObject<K> {
         }
     }
 
-    fn as_encoded(&self) -> Option<&EncodedObject<K>> {
+    pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match self {
             Self::Decoded(..) => None,
             Self::Encoded(encoded) => Some(encoded),
@@ -70,11 +70,15 @@ impl<K> StoredObject<K> {
 
     /// Returns whether `object` would be stored as exactly this.
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
-        match (self, object.to_stored()) {
-            (Self::Decoded(one, _), Self::Decoded(other, _)) => Arc::ptr_eq(one, &other),
-            (Self::Encoded(one), Self::Encoded(other)) => one.ptr_eq(&other),
-            (Self::Both(one), Self::Both(other)) => Arc::ptr_eq(one, &other),
-            (Self::Decoded(..) | Self::Encoded(_) | Self::Both(_), _) => false,
+        match (self, &object.0) {
+            (Self::Decoded(one, _), Form::Decoded(other, _)) => Arc::ptr_eq(one, other),
+            (Self::Encoded(one), Form::Encoded(other)) => {
+                !other.encoded.keeps_decoded() && one.ptr_eq(&other.encoded)
+            }
+            (Self::Both(one), Form::Encoded(other)) => Arc::ptr_eq(one, other),
+            (Self::Decoded(..), Form::Encoded(_)) | (Self::Encoded(_) | Self::Both(_), Form::Decoded(..)) => {
+                false
+            }
         }
     }
 

@@ -217,10 +217,11 @@ impl<K> EventSink<K> for EventBatch<K> {
         }
     }
 
-    fn resynced(&mut self, event: Event<K>) {
+    fn resynced(&mut self, entry: &Entry<K>) {
         if self.audience != Audience::Resyncs {
             return;
         }
+        let event = entry.resynced();
         match self.entries.last_mut() {
             Some(LogEntry::Resynced(events)) if events.len() < max_entry_len(&event) => events.push(event),
             _ => self.entries.push(LogEntry::Resynced(vec![event])),

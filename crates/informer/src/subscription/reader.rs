@@ -204,8 +204,7 @@ impl<K: Resource> Reader<K> {
                 LogEntry::Resync { snapshot, subscribers } => {
                     if self.is_among(subscribers) {
                         for entry in snapshot.iter() {
-                            self.coalesced
-                                .fold(&Event::resynced(entry.key().clone(), entry.shared()), oldest);
+                            self.coalesced.fold(&entry.resynced(), oldest);
                         }
                     }
                 }
@@ -250,7 +249,7 @@ impl ReplayReason {
     fn event<K>(self, entry: &Entry<K>) -> Event<K> {
         match self {
             Self::Initial => Event::added(entry.key().clone(), entry.shared(), Phase::Initial),
-            Self::Resync => Event::resynced(entry.key().clone(), entry.shared()),
+            Self::Resync => entry.resynced(),
         }
     }
 }

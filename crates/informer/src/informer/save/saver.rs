@@ -410,12 +410,12 @@ impl<K: Send + Sync + 'static> EventSink<K> for Recorder<'_, K> {
         self.events.changed(event);
     }
 
-    fn resynced(&mut self, event: Event<K>) {
+    fn resynced(&mut self, entry: &Entry<K>) {
         // The object may be compressed with a new dictionary.
-        if let Some(encoded) = event.object().as_encoded() {
+        if let Some(encoded) = entry.stored().as_encoded() {
             self.state.add_dictionary(encoded);
         }
-        self.events.resynced(event);
+        self.events.resynced(entry);
     }
 
     fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>) {
