@@ -16,11 +16,11 @@ use world::{Violation, World};
 /// A mistake that the simulation must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
-    /// Expiry is judged by the times in the Lease, which come from the clock of the holder.
+    /// Expiry is computed from the times in the Lease, which are those of the holder's clock.
     CompareClocks,
     /// A shard is released while work on it is in progress.
     ReleaseBeforeDrain,
-    /// Work continues after a pause without a look at the deadline.
+    /// Work continues after a pause without a check of the deadline.
     NoDeadlineCheck,
 }
 
@@ -46,8 +46,8 @@ fn replicas_never_work_on_the_same_shard_and_hold_all_shards_when_calm() {
     assert!(violations.is_empty(), "of {seeds:?}: {violations:#?}");
 }
 
-/// Seed 2575: a list that was behind replaced a new member Lease by its deleted predecessor, whose shards were worked on again.
-/// Seed 4593: a read of an expired member Lease was answered after the watch had reported its deletion.
+/// Seed 2575: an outdated list replaced a new member Lease by its deleted predecessor, whose shards were reconciled again.
+/// Seed 4593: the response of a read of an expired member Lease arrived after the watch had reported the deletion.
 #[test]
 fn seeds_that_have_found_a_mistake_pass() {
     for seed in [2575, 4593] {

@@ -20,7 +20,7 @@ pub(crate) struct Process {
     pub(crate) state: State,
     clock: SkewedClock,
     bug: Option<Bug>,
-    /// Requests that have neither been answered nor timed out.
+    /// Requests that are in progress: they have no response, and have not timed out.
     pub(crate) requests: BTreeSet<u64>,
     /// The connection of the watch; events of other connections are dropped.
     pub(crate) connection: u64,
@@ -93,7 +93,7 @@ impl Process {
         }
     }
 
-    /// Returns true once if the replica asks for a list.
+    /// Returns true once if the replica requests a list.
     pub(crate) fn starts_relist(&mut self) -> bool {
         let must_list = self.replica.must_list();
         let starts = must_list && !self.is_relisting;
@@ -115,7 +115,7 @@ impl Process {
         local.div_f64(self.clock.rate)
     }
 
-    /// Returns the time at which a record counts as observed.
+    /// Returns the time of the observation of a record.
     pub(crate) fn observation_time(&self, record: &Record, real: Duration) -> BootTime {
         let now = self.now(real);
         match (self.bug, record.renew_time()) {
@@ -168,7 +168,7 @@ impl Process {
         self.replica.holdings().any(|(_, holding)| holding.phase != Phase::Active)
     }
 
-    /// Reports shards whose work has ended after it was asked to drain.
+    /// Reports shards whose work has ended after a request to drain.
     pub(crate) fn report_drained(&mut self) {
         let holdings: Vec<_> = self
             .replica

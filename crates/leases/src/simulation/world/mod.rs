@@ -29,7 +29,7 @@ const CELLS: u32 = 80;
 
 #[derive(Debug)]
 enum Event {
-    /// The driver of a process has something due.
+    /// A timer of the driver of a process has expired.
     Timer {
         timer: u64,
     },
@@ -100,7 +100,7 @@ struct OpenWatch {
     delivered_until: Duration,
 }
 
-/// The last polls of a cell by any process, and by any other than that one.
+/// The last poll of a cell by any process, and the last one by any other process.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastPolls {
     process: Option<usize>,
@@ -353,7 +353,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the driver of a process send its requests and set its timer.
+    /// Sends the requests of the driver of a process and sets its timer.
     fn advance(&mut self, index: usize) {
         let real = self.now;
         for _ in 0..2 {
@@ -520,7 +520,7 @@ impl World {
         }
         self.processes[index].state = State::Running;
         let mut events = self.inboxes.remove(&index).unwrap_or_default();
-        // The reconciles and the driver wake up in any order; the watch and each response keep theirs.
+        // The reconciles and the driver wake up in any order; watch events and responses stay in their order.
         if let Some(position) = events.iter().position(|event| matches!(event, Event::Poll))
             && self.rng.one_in(2)
         {
