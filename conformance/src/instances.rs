@@ -1,8 +1,8 @@
-//! Creates two tests from each claim: for the devserver and for a real server.
+//! Creates tests from each claim: for the devserver and for a real server.
 
-/// Creates a test of each function for each server; tests under `alone` do not share the real server.
+/// Creates a test of each function for the devserver.
 #[macro_export]
-macro_rules! on_both {
+macro_rules! on_devserver {
     (shared: [$($shared:ident),* $(,)?], alone: [$($alone:ident),* $(,)?] $(,)?) => {
         mod dev {
             $(#[tokio::test(flavor = "multi_thread")]
@@ -16,8 +16,13 @@ macro_rules! on_both {
                 $crate::whole_test(super::$alone(&server)).await;
             })*
         }
+    };
+}
 
-        #[cfg(feature = "__cluster")]
+/// Creates a test of each function for a real server; tests under `alone` do not share it.
+#[macro_export]
+macro_rules! on_cluster {
+    (shared: [$($shared:ident),* $(,)?], alone: [$($alone:ident),* $(,)?] $(,)?) => {
         mod real {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $shared() {
@@ -30,5 +35,14 @@ macro_rules! on_both {
                 $crate::whole_test(super::$alone(&server)).await;
             })*
         }
+    };
+}
+
+/// Creates two tests of each function, one for each server.
+#[macro_export]
+macro_rules! on_both {
+    ($($claims:tt)*) => {
+        $crate::on_devserver! { $($claims)* }
+        $crate::on_cluster! { $($claims)* }
     };
 }

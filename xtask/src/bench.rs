@@ -1,15 +1,16 @@
 //! Builds and runs the benchmark programs of bench/.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::cluster;
 use crate::go::{self, Missing};
 use crate::metadata::Workspace;
 use crate::process;
+use crate::programs;
 
 /// The arguments of `bench` and `soak`.
 #[derive(Args, Debug)]
@@ -99,7 +100,14 @@ fn work_dir(workspace: &Workspace) -> PathBuf {
 }
 
 fn build(workspace: &Workspace, package: &str, profile: Profile) -> Result<PathBuf> {
-    build_command(workspace, process::cargo(["build", "--package", package]), package, profile)
+    match profile {
+        Profile::Release => {
+            build_command(workspace, process::cargo(["build", "--package", package]), package, profile)
+        }
+        Profile::Debug => {
+            programs::build(workspace, package)?.with_context(|| format!("{package} did not build"))
+        }
+    }
 }
 
 fn build_manifest(workspace: &Workspace, manifest: &str, name: &str, profile: Profile) -> Result<PathBuf> {
@@ -125,7 +133,7 @@ fn build_command(
     if !process::run(&mut command)? {
         bail!("{name} did not build");
     }
-    Ok(executable(&workspace.target.join(directory), name))
+    Ok(process::executable(&workspace.target.join(directory), name))
 }
 
 /// Builds the client of client-go; `None` without Go, except in CI.
@@ -135,17 +143,9 @@ fn build_client_go(workspace: &Workspace) -> Result<Option<PathBuf>> {
         Err(Missing::Fail(reason)) => bail!("{reason}"),
         Err(Missing::Skip(_)) => return Ok(None),
     };
-    let directory = work_dir(workspace);
-    let mut command = go::build(&go, "bench/peers/client-go", &directory);
-    println!("{}", process::line(&command));
-    if !process::run(&mut command)? {
-        bail!("client-go did not build");
-    }
-    Ok(Some(executable(&directory, "client-go")))
-}
-
-fn executable(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    let built = go::build_into(&go, "bench/peers/client-go", work_dir(workspace))?;
+    let directory = built.context("client-go did not build")?;
+    Ok(Some(process::executable(&directory, "client-go")))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::interop;
 use crate::kubernetes::{self, Version};
 use crate::metadata::Workspace;
 use crate::process;
+use crate::programs;
 
 /// The time that a cluster has to delete its files after the tests.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -35,7 +36,9 @@ pub(crate) fn prepare(workspace: &Workspace, version: Option<Version>) -> Result
     let Some(controllers) = interop::controllers(&go, workspace)? else {
         return Ok(Ready::Fail("kube-controller-manager did not build"));
     };
-    let Some(informer) = informer(workspace)? else { return Ok(Ready::Fail("informer did not build")) };
+    let Some(informer) = programs::build(workspace, "informer")? else {
+        return Ok(Ready::Fail("informer did not build"));
+    };
     let directory = directory(workspace);
     Ok(Ready::Test(test_command(&Programs { program, directory, kubectl, controllers, informer })))
 }
@@ -48,14 +51,6 @@ struct Programs {
     kubectl: PathBuf,
     controllers: PathBuf,
     informer: PathBuf,
-}
-
-/// Builds the command `informer`.
-fn informer(workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let mut build = process::cargo(["build", "--workspace", "--bin", "informer"]);
-    println!("{}", process::line(&build));
-    let program = workspace.target.join("debug").join(format!("informer{}", std::env::consts::EXE_SUFFIX));
-    Ok(process::run(&mut build)?.then_some(program))
 }
 
 /// Returns the directories of clusters that have not stopped after their tests.
@@ -98,7 +93,7 @@ pub(crate) fn run_devserver(workspace: &Workspace) -> Result<()> {
     let Some(controllers) = interop::controllers(&go, workspace)? else {
         bail!("kube-controller-manager and kube-scheduler did not build")
     };
-    let Some(program) = informer(workspace)? else { bail!("informer did not build") };
+    let Some(program) = programs::build(workspace, "informer")? else { bail!("informer did not build") };
     let kubeconfig = workspace.target.join("controllers").join("kubeconfig");
     let mut server = Command::new(program);
     server.args(["devserver", "--listen", "127.0.0.1:0", "--kubelet", "3", "--controllers", "none"]);
@@ -169,7 +164,7 @@ fn build(go: &Path, workspace: &Workspace, version: Option<Version>) -> Result<O
         }
     };
     println!("{}", process::line(&build));
-    let program = into.join(format!("cluster{}", std::env::consts::EXE_SUFFIX));
+    let program = process::executable(&into, "cluster");
     Ok(process::run(&mut build)?.then_some(program))
 }
 
@@ -187,21 +182,7 @@ fn contents(directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn test_command(programs: &Programs) -> Command {
-    let mut command = process::cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "kube-conformance/__cluster",
-        "--test",
-        "conformance",
-        "--no-fail-fast",
-        "--",
-        "real::",
-        "kinds::",
-        "command::",
-        "deploy::",
-        "rollout::",
-    ]);
+    let mut command = process::cargo(["test", "--workspace", "--test", "cluster", "--no-fail-fast"]);
     command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.directory);
     command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
     command.env("CLUSTER_CONTROLLERS", &programs.controllers);
@@ -241,8 +222,7 @@ mod tests {
             ["/cluster", "/run", "/kubectl", "/controllers", "/informer"].map(Into::into);
         let command = test_command(&Programs { program, directory, kubectl, controllers, informer });
         let expected = "CLUSTER_CONTROLLERS=/controllers CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
-                        CLUSTER_PROGRAM=/cluster cargo test --workspace --features \
-                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds:: command:: deploy:: rollout::";
+                        CLUSTER_PROGRAM=/cluster cargo test --workspace --test cluster --no-fail-fast";
         assert_eq!(process::line(&command), expected);
     }
 

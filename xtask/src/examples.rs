@@ -57,8 +57,7 @@ fn build(examples: &[Example]) -> Result<bool> {
 
 /// Returns the problem; `None` if the example succeeded.
 fn run_one(target: &Path, example: &Example) -> Result<Option<String>> {
-    let file = format!("{}{}", example.name, std::env::consts::EXE_SUFFIX);
-    let mut program = Command::new(target.join("debug").join("examples").join(file));
+    let mut program = Command::new(process::executable(&target.join("debug/examples"), &example.name));
     Ok(match process::run_within(&mut program, LIMIT)? {
         Ended::InTime(status) if status.success() => None,
         Ended::InTime(status) => Some(format!("failed: {status}")),

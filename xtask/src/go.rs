@@ -4,6 +4,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Context, Result, ensure};
+
+use crate::process;
+
 /// A prepared step.
 #[derive(Debug)]
 pub(crate) enum Ready {
@@ -32,7 +36,7 @@ impl From<Missing> for Ready {
 }
 
 /// Returns the path of Go. Without Go, the step is skipped, or fails in CI, where nothing may be skipped.
-pub(crate) fn find_or_skip(reason: &'static str) -> Result<PathBuf, Missing> {
+pub(crate) fn find_or_skip(reason: &'static str) -> std::result::Result<PathBuf, Missing> {
     find("go").ok_or_else(|| missing(reason, is_ci()))
 }
 
@@ -53,10 +57,9 @@ fn is_true(variable: Option<&str>) -> bool {
 
 /// Returns the program with this name in the PATH.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let directories = std::env::var_os("PATH")?;
     std::env::split_paths(&directories)
-        .map(|directory| directory.join(&file))
+        .map(|directory| process::executable(&directory, name))
         .find(|program| program.is_file())
 }
 
@@ -69,10 +72,24 @@ pub(crate) fn build(go: &Path, module: impl AsRef<OsStr>, into: &Path) -> Comman
     command
 }
 
+/// Builds all programs of a Go module into a directory, and returns the directory; `None` if they do not build.
+pub(crate) fn build_into(go: &Path, module: &str, directory: PathBuf) -> Result<Option<PathBuf>> {
+    let mut build = build(go, module, &directory);
+    println!("{}", process::line(&build));
+    Ok(process::run(&mut build)?.then_some(directory))
+}
+
+/// Runs a program that writes a generated file to its standard output.
+pub(crate) fn generate(program: &Path) -> Result<String> {
+    let output = Command::new(program).output().context("cannot start the generator")?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the generator failed: {error}");
+    String::from_utf8(output.stdout).context("the generator printed invalid UTF-8")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process;
 
     #[test]
     fn tests_without_go_are_skipped_and_fail_in_ci() {

@@ -15,6 +15,9 @@ use crate::process;
 /// The Debian package of kubectl, whose version is some years old.
 const DEBIAN_PACKAGE: &str = "kubernetes-client";
 
+/// The tests with kube-controller-manager and kube-scheduler, which are a step of their own.
+const CONTROLLERS: &str = "controllers::";
+
 /// Builds the programs, and returns the command that runs the tests.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let go = match go::find_or_skip("kubectl and client-go are skipped: `go` is not in the PATH") {
@@ -35,8 +38,10 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
             }
         }
     }
-    let programs =
-        Programs { follow: executable(&directory, "follow"), elect: executable(&directory, "elect") };
+    let programs = Programs {
+        follow: process::executable(&directory, "follow"),
+        elect: process::executable(&directory, "elect"),
+    };
     test_command(&kubectls, &programs).map(Ready::Test)
 }
 
@@ -56,36 +61,20 @@ pub(crate) fn prepare_controllers(workspace: &Workspace) -> Result<Ready> {
 ///
 /// It is a module of its own because it depends on `k8s.io/kubernetes`: the first build takes minutes.
 pub(crate) fn controllers(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let directory = workspace.target.join("controllers");
-    let mut build = go::build(go, "interop/controllers", &directory);
-    println!("{}", process::line(&build));
-    Ok(process::run(&mut build)?.then(|| executable(&directory, "controllers")))
+    let built = go::build_into(go, "interop/controllers", workspace.target.join("controllers"))?;
+    Ok(built.map(|directory| process::executable(&directory, "controllers")))
 }
 
 fn controllers_test_command(program: &Path) -> Command {
-    let mut command = process::cargo([
-        "test",
-        "--package",
-        "kube-devserver",
-        "--features",
-        "__controllers",
-        "--test",
-        "interop",
-    ]);
-    command.args(["--", "controllers::"]).env("INTEROP_CONTROLLERS", program);
+    let mut command = process::cargo(["test", "--workspace", "--test", "interop", "--", CONTROLLERS]);
+    command.env("INTEROP_CONTROLLERS", program);
     command
 }
 
 /// Builds the Go programs, and returns the path of kubectl; `None` if they do not build.
 pub(crate) fn kubectl(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let directory = workspace.target.join("interop");
-    let mut build = go::build(go, "interop", &directory);
-    println!("{}", process::line(&build));
-    Ok(process::run(&mut build)?.then(|| executable(&directory, "kubectl")))
-}
-
-fn executable(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    let built = go::build_into(go, "interop", workspace.target.join("interop"))?;
+    Ok(built.map(|directory| process::executable(&directory, "kubectl")))
 }
 
 /// The programs of the Go module other than kubectl.
@@ -97,14 +86,8 @@ struct Programs {
 fn test_command(kubectls: &[PathBuf], programs: &Programs) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target directory contains a colon")?;
-    let mut command = process::cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "kube-devserver/__interop,kube-leases/__interop",
-        "--test",
-        "interop",
-    ]);
+    let mut command =
+        process::cargo(["test", "--workspace", "--test", "interop", "--", "--skip", CONTROLLERS]);
     command
         .env("INTEROP_KUBECTL", kubectls)
         .env("INTEROP_FOLLOW", &programs.follow)
@@ -162,7 +145,7 @@ mod tests {
     fn the_controllers_run_in_a_command_of_their_own() {
         let command = controllers_test_command(Path::new("/a/controllers"));
         let expected = "INTEROP_CONTROLLERS=/a/controllers \
-                        cargo test --package kube-devserver --features __controllers --test interop -- controllers::";
+                        cargo test --workspace --test interop -- controllers::";
         assert_eq!(process::line(&command), expected);
     }
 
@@ -171,7 +154,7 @@ mod tests {
         let programs = Programs { follow: "/a/follow".into(), elect: "/a/elect".into() };
         let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], &programs).unwrap();
         let expected = "INTEROP_ELECT=/a/elect INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
-                        cargo test --workspace --features kube-devserver/__interop,kube-leases/__interop --test interop";
+                        cargo test --workspace --test interop -- --skip controllers::";
         assert_eq!(process::line(&command), expected);
     }
 }

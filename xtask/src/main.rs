@@ -3,6 +3,7 @@
 mod test_counts;
 mod process;
 mod metadata;
+mod programs;
 mod step;
 mod report;
 mod go;
@@ -177,8 +178,7 @@ fn run(command: &Command) -> Result<bool> {
         Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),
         Command::Soak(arguments) => bench::soak(&metadata::load()?, arguments),
         Command::LeasesSoak { minutes, objects, seed, cluster } => {
-            let mut soak =
-                process::cargo(["test", "--package", "kube-informer", "--test", "leases_processes"]);
+            let mut soak = process::cargo(["test", "--workspace", "--test", "leases_processes"]);
             soak.env("LEASES_SOAK_MINUTES", minutes.to_string())
                 .env("LEASES_SOAK_OBJECTS", objects.to_string())
                 .env("LEASES_SOAK_SEED", seed.to_string());

@@ -1,5 +1,6 @@
 //! The examples and model-checked tests of the workspace, from `cargo metadata`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -17,6 +18,8 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     pub(crate) examples: Vec<Example>,
     pub(crate) models: Vec<Model>,
+    /// The test targets that need programs, and so run only if they are named.
+    pub(crate) named_tests: BTreeSet<String>,
     /// The names of the crates that are published.
     pub(crate) published: Vec<String>,
 }
@@ -50,6 +53,7 @@ fn read(metadata: &Value) -> Workspace {
         target: text(&metadata["target_directory"]).into(),
         examples: vec![],
         models: vec![],
+        named_tests: BTreeSet::new(),
         published: vec![],
     };
     for package in list(&metadata["packages"]) {
@@ -59,6 +63,7 @@ fn read(metadata: &Value) -> Workspace {
         }
         workspace.examples.extend(examples(package));
         workspace.models.extend(model(package));
+        workspace.named_tests.extend(named_tests(package));
     }
     workspace
 }
@@ -77,6 +82,11 @@ fn model(package: &Value) -> Option<Model> {
     let tests = list(&package["targets"]).iter().filter(|target| is_kind(target, "test"));
     let modelled = tests.filter(|test| texts(&test["required-features"]).iter().any(|f| f == MODEL_FEATURE));
     Some(Model { package: text(&package["name"]), tests: modelled.map(|test| text(&test["name"])).collect() })
+}
+
+fn named_tests(package: &Value) -> impl Iterator<Item = String> {
+    let tests = list(&package["targets"]).iter().filter(|target| is_kind(target, "test"));
+    tests.filter(|target| target["test"] == false).map(|target| text(&target["name"]))
 }
 
 fn is_kind(target: &Value, kind: &str) -> bool {
@@ -122,6 +132,16 @@ mod tests {
         let packages = json!([{ "name": "queue", "publish": null }, { "name": "bench", "publish": [] }]);
         let found = read(&json!({ "target_directory": "/tmp/target", "packages": packages }));
         assert_eq!(found.published, ["queue"]);
+    }
+
+    #[test]
+    fn finds_tests_that_run_only_if_they_are_named() {
+        let targets = json!([
+            { "name": "plain", "kind": ["test"], "test": true },
+            { "name": "interop", "kind": ["test"], "test": false },
+            { "name": "watch", "kind": ["example"], "test": false },
+        ]);
+        assert_eq!(workspace(&json!({}), &targets).named_tests, ["interop".to_owned()].into());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::metadata::Workspace;
 use crate::process::{self, Tested};
+use crate::programs;
 use crate::report::{StepResult, Verdict};
 
 /// Generates a project into a new temporary folder, with path dependencies on this workspace, and runs its tests and its example.
@@ -24,10 +25,11 @@ pub(crate) fn run(workspace: &Workspace, root: &Path) -> Result<StepResult> {
 }
 
 fn generate_and_test(workspace: &Workspace, root: &Path, folder: &Path) -> Result<StepResult> {
-    let mut generate = process::cargo(["run", "--quiet", "--package", "kube-informer-cli", "--"]);
+    let Some(program) = programs::build(workspace, "informer")? else { return Ok(StepResult::not_built()) };
+    let mut generate = Command::new(program);
     generate.args(["new-operator", "website-operator", "--source"]).arg(root).arg("--dir").arg(folder);
     if !process::run(&mut generate)? {
-        return Ok(StepResult::not_built());
+        return Ok(StepResult::failed("the project is not generated"));
     }
     // The same versions as here, so that dependencies are neither downloaded nor built again.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).context("cannot copy Cargo.lock")?;

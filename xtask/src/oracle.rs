@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::go::{self, Ready};
 use crate::metadata::Workspace;
@@ -22,7 +22,8 @@ const NO_GO: &str = "merge schema skipped: no `go` on the PATH builds the progra
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     let go = go::find("go").context(NO_GO)?;
     let built = build(&go, workspace)?.context("the program that writes the merge schema did not build")?;
-    fs::write(SCHEMA, generate(&built)?).with_context(|| format!("cannot write {SCHEMA}"))?;
+    fs::write(SCHEMA, go::generate(&process::executable(&built, "schema"))?)
+        .with_context(|| format!("cannot write {SCHEMA}"))?;
     println!("wrote {SCHEMA}");
     Ok(())
 }
@@ -37,44 +38,22 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         return Ok(Ready::Fail("the programs with the libraries of kube-apiserver did not build"));
     };
     let kept = fs::read_to_string(SCHEMA).with_context(|| format!("cannot read {SCHEMA}"))?;
-    if generate(&built)? != kept {
+    if go::generate(&process::executable(&built, "schema"))? != kept {
         return Ok(Ready::Fail("the merge schema is not what `cargo xtask tables` writes"));
     }
     if !openapi::is_current(&go)? {
         return Ok(Ready::Fail("the OpenAPI schemas are outdated, run `cargo xtask tables`"));
     }
-    Ok(Ready::Test(test_command(&program(&built, "oracle"))))
+    Ok(Ready::Test(test_command(&process::executable(&built, "oracle"))))
 }
 
-/// Returns the folder with the programs; `None` if they do not build.
+/// Returns the directory of the programs; `None` if they do not build.
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let folder = workspace.target.join("kubernetes");
-    let mut build = go::build(go, MODULE, &folder);
-    println!("{}", process::line(&build));
-    Ok(process::run(&mut build)?.then_some(folder))
-}
-
-fn generate(built: &Path) -> Result<String> {
-    let output = Command::new(program(built, "schema")).output().context("the generator did not start")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the generator failed: {errors}");
-    String::from_utf8(output.stdout).context("the merge schema is not text")
-}
-
-fn program(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    go::build_into(go, MODULE, workspace.target.join("kubernetes"))
 }
 
 fn test_command(oracle: &Path) -> Command {
-    let mut command = process::cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "kube-devserver/__oracle",
-        "--lib",
-        "--",
-        "oracle::",
-    ]);
+    let mut command = process::cargo(["test", "--workspace", "--test", "oracle"]);
     command.env("DEVSERVER_ORACLE", oracle);
     command
 }
@@ -85,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_tests_get_the_path_of_the_program() {
-        let expected = "DEVSERVER_ORACLE=/a/oracle cargo test --workspace --features kube-devserver/__oracle --lib -- oracle::";
+        let expected = "DEVSERVER_ORACLE=/a/oracle cargo test --workspace --test oracle";
         assert_eq!(process::line(&test_command(Path::new("/a/oracle"))), expected);
     }
 }

@@ -1,30 +1,34 @@
 //! Builds the simulation and runs seeds of it.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::metadata::Workspace;
 use crate::process;
+use crate::programs;
 use crate::report::StepResult;
+
+const PROGRAM: &str = "simulate";
 
 /// The number of seeds from which an optimized build saves time.
 const OPTIMIZED_FROM: u64 = 3000;
 
 /// Runs the simulation with its own arguments, and returns true if all seeds passed.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
-    let build = Build::of(arguments);
-    Ok(process::run(&mut build.command())? && process::run(build.program(workspace).args(arguments))?)
+    let program = match Build::of(arguments) {
+        Build::Plain => programs::build(workspace, PROGRAM)?,
+        Build::Optimized => optimized(workspace)?,
+    };
+    let Some(program) = program else { return Ok(false) };
+    process::run(Command::new(program).args(arguments))
 }
 
 /// Runs the default seeds.
 pub(crate) fn step(workspace: &Workspace) -> Result<StepResult> {
-    let build = Build::Plain;
-    println!("{}", process::line(&build.command()));
-    if !process::run(&mut build.command())? {
-        return Ok(StepResult::not_built());
-    }
-    Ok(StepResult::passed_if(process::run(&mut build.program(workspace))?, ""))
+    let Some(program) = programs::build(workspace, PROGRAM)? else { return Ok(StepResult::not_built()) };
+    Ok(StepResult::passed_if(process::run(&mut Command::new(program))?, ""))
 }
 
 /// The profile of the build.
@@ -40,31 +44,14 @@ impl Build {
         let seeds = seeds.and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
         if seeds >= OPTIMIZED_FROM { Self::Optimized } else { Self::Plain }
     }
+}
 
-    fn command(self) -> Command {
-        match self {
-            // The same features as in the other steps, so that dependencies are not built again.
-            Self::Plain => {
-                process::cargo(["test", "--quiet", "--workspace", "--test", "simulation", "--no-run"])
-            }
-            Self::Optimized => process::cargo([
-                "build",
-                "--release",
-                "--package",
-                "kube-informer-simulation",
-                "--bin",
-                "simulate",
-            ]),
-        }
-    }
-
-    fn program(self, workspace: &Workspace) -> Command {
-        let profile = match self {
-            Self::Plain => "debug",
-            Self::Optimized => "release",
-        };
-        Command::new(workspace.target.join(profile).join(format!("simulate{}", std::env::consts::EXE_SUFFIX)))
-    }
+/// Builds the simulation with optimization, and returns its path; `None` if it does not build.
+fn optimized(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let mut build =
+        process::cargo(["build", "--release", "--package", "kube-informer-simulation", "--bin", PROGRAM]);
+    let program = process::executable(&workspace.target.join("release"), PROGRAM);
+    Ok(process::run(&mut build)?.then_some(program))
 }
 
 #[cfg(test)]

@@ -18,10 +18,12 @@ use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::operator;
 use crate::oracle;
 use crate::process::{self, Tested};
+use crate::programs;
 use crate::report::{Outcome, StepResult, Verdict};
 use crate::simulate;
 use crate::step::Step;
 use crate::tables;
+use crate::test_counts::TestCounts;
 use crate::tidy;
 use crate::web;
 
@@ -53,15 +55,7 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
     let Environment { root, kubernetes } = environment;
     match step {
         Step::Fmt => check(&mut process::cargo(["fmt", "--all", "--check"])),
-        Step::Clippy => check(&mut process::cargo([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-D",
-            "warnings",
-        ])),
+        Step::Clippy => clippy(&metadata::load()?.named_tests),
         Step::Tidy => violations(tidy::print(root)?),
         Step::Deps => violations(dependencies::print(root)?),
         Step::QuickTests => test(&mut process::cargo([
@@ -76,7 +70,10 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
-        Step::Fuzz => check(&mut process::cargo(["run", "-p", "kube-informer-fuzz"])),
+        Step::Fuzz => match programs::build(&metadata::load()?, "fuzz")? {
+            Some(program) => check(&mut Command::new(program)),
+            None => Ok(StepResult::not_built()),
+        },
         Step::Simulate => simulate::step(&metadata::load()?),
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
@@ -89,9 +86,7 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
             Ok(StepResult::passed_if(has_passed, "a cache differs from the server"))
         }
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
-        Step::Docs => {
-            check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
-        }
+        Step::Docs => check(&mut docs_command()),
         Step::Model => test_models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
         Step::Operator => operator::run(&metadata::load()?, root),
@@ -117,6 +112,8 @@ fn test(command: &mut Command) -> Result<StepResult> {
     let mut counts = counter.counts;
     counts.failed += counter.crashed();
     let verdict = match (succeeded, counter.started, counter.crashed()) {
+        // A filter or a target that selects nothing is a mistake in this program.
+        (true, _, _) if counts == TestCounts::default() => Verdict::Failed("no test was run".to_owned()),
         (true, _, _) => Verdict::Passed,
         // Cargo builds all test binaries before it starts the first.
         (false, 0, _) => return Ok(StepResult::not_built()),
@@ -132,6 +129,26 @@ fn test_ready(ready: Ready) -> Result<StepResult> {
         Ready::Skip(reason) => Ok(StepResult::skipped(reason)),
         Ready::Fail(reason) => Ok(StepResult::failed(reason)),
     }
+}
+
+/// Lints all targets. A target that no command tests by default has to be named, which excludes the others from the command.
+fn clippy(named_tests: &BTreeSet<String>) -> Result<StepResult> {
+    let named: Vec<_> = named_tests.iter().flat_map(|name| ["--test", name]).collect();
+    for targets in [["--all-targets"].as_slice(), &named].into_iter().filter(|targets| !targets.is_empty()) {
+        let mut command = process::cargo(["clippy", "--workspace", "--all-features"]);
+        let result = check(command.args(targets).args(["--", "-D", "warnings"]))?;
+        if result.verdict != Verdict::Passed {
+            return Ok(result);
+        }
+    }
+    Ok(StepResult::passed())
+}
+
+/// Returns the command with the features of the tests, as clippy has checked the dependencies with them.
+fn docs_command() -> Command {
+    let mut command = process::cargo(["doc", "--workspace", "--no-deps", "--lib", "--bins"]);
+    command.args(["--example", programs::EXAMPLE]).env("RUSTDOCFLAGS", "-Dwarnings");
+    command
 }
 
 /// Runs the cluster tests; a cluster that does not stop with them is a failure.

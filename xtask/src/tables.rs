@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::go::{self, Ready};
 use crate::metadata::Workspace;
@@ -19,7 +19,7 @@ const NO_GO: &str = "the field tables are skipped: `go` is not in the PATH";
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     let go = go::find("go").context(NO_GO)?;
     let built = build(&go, workspace)?.context("the generator did not build")?;
-    let tables = generate(&built)?;
+    let tables = go::generate(&process::executable(&built, "generate"))?;
     fs::write(TABLES, tables).with_context(|| format!("cannot write {TABLES}"))?;
     println!("wrote {TABLES}");
     Ok(())
@@ -35,40 +35,19 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         return Ok(Ready::Fail("the Go programs did not build"));
     };
     let current = fs::read_to_string(TABLES).with_context(|| format!("cannot read {TABLES}"))?;
-    if generate(&built)? != current {
+    if go::generate(&process::executable(&built, "generate"))? != current {
         return Ok(Ready::Fail("the field tables are outdated, run `cargo xtask tables`"));
     }
-    Ok(Ready::Test(test_command(&program(&built, "fill"))))
+    Ok(Ready::Test(test_command(&process::executable(&built, "fill"))))
 }
 
 /// Returns the directory of the programs; `None` if they do not build.
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let directory = workspace.target.join("tables");
-    let mut build = go::build(go, "tables", &directory);
-    println!("{}", process::line(&build));
-    Ok(process::run(&mut build)?.then_some(directory))
-}
-
-fn generate(built: &Path) -> Result<String> {
-    let output = Command::new(program(built, "generate")).output().context("cannot start the generator")?;
-    let error = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the generator failed: {error}");
-    String::from_utf8(output.stdout).context("the generator printed invalid UTF-8")
-}
-
-fn program(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    go::build_into(go, "tables", workspace.target.join("tables"))
 }
 
 fn test_command(fill: &Path) -> Command {
-    let mut command = process::cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "kube-informer-wire/__kinds",
-        "--test",
-        "kinds",
-    ]);
+    let mut command = process::cargo(["test", "--workspace", "--test", "kinds"]);
     command.env("KINDS_FILL", fill);
     command
 }
@@ -79,8 +58,7 @@ mod tests {
 
     #[test]
     fn the_tests_get_the_path_of_the_program() {
-        let expected =
-            "KINDS_FILL=/a/fill cargo test --workspace --features kube-informer-wire/__kinds --test kinds";
+        let expected = "KINDS_FILL=/a/fill cargo test --workspace --test kinds";
         assert_eq!(process::line(&test_command(Path::new("/a/fill"))), expected);
     }
 }

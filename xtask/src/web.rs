@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use crate::go::{self, Ready};
 use crate::metadata::Workspace;
 use crate::process;
+use crate::programs;
 
 /// The folder of the sources, and the committed bundle.
 const SOURCES: &str = "web";
@@ -46,10 +47,9 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         println!("{BUNDLE} differs from {SOURCES}: {}", differing.join(", "));
         return Ok(Ready::Fail("the bundle is not current: run `npm --prefix web run build`"));
     }
-    if !process::run(&mut process::cargo(["build", "-p", "kube-informer-cli"]))? {
+    let Some(program) = programs::build(workspace, "informer")? else {
         return Ok(Ready::Fail("the command cannot be built"));
-    }
-    let program = workspace.target.join("debug").join(format!("informer{}", std::env::consts::EXE_SUFFIX));
+    };
     let mut test = Command::new(node);
     test.arg("test/browser.mjs").arg(program).current_dir(SOURCES);
     Ok(Ready::Test(test))

@@ -1,5 +1,6 @@
 //! Access control: 403 until a permission is granted, 401 until the token is renewed, 429 until there is capacity.
 
+use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::{
     core::v1::{ConfigMap, ServiceAccount},
@@ -10,13 +11,13 @@ use kube::{
     Client,
     api::{Api, DeleteParams, ListParams, PostParams},
 };
-use kube_conformance::{Badge, Follower, Proxy, Server, eventually, on_both, strategies};
+use kube_conformance::{Badge, Follower, Proxy, Server, eventually, strategies};
 use kube_devserver::{Fault, Verb};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{fmt::Debug, time::Duration};
 
-on_both! {
+claims! {
     shared: [
         a_cache_syncs_as_soon_as_access_is_granted,
         a_token_that_has_expired_is_refused_until_it_is_renewed,

@@ -1,13 +1,14 @@
 //! Server-side apply, and who owns the fields that are written in other ways.
 
+use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         managers_share_an_object_and_conflict_over_values,
         fields_that_a_manager_no_longer_applies_are_removed,

@@ -1,12 +1,13 @@
 //! Custom resources in two versions, with a conversion webhook.
 
+use crate::claims;
 use crate::https::Webhook;
 use crate::maps::ask;
 use http::Request;
-use kube_conformance::{Server, eventually, on_both};
+use kube_conformance::{Server, eventually};
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         objects_are_converted_to_the_version_of_the_request,
         invalid_conversions_are_refused,

@@ -1,5 +1,6 @@
 //! Custom resources that are defined and deleted while an informer runs.
 
+use crate::claims;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     api::{
@@ -8,12 +9,12 @@ use kube::{
     },
     core::PartialObjectMeta,
 };
-use kube_conformance::{Follower, Server, eventually, on_both, strategies};
+use kube_conformance::{Follower, Server, eventually, strategies};
 use kube_informer::source::ListWatch;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-on_both! {
+claims! {
     shared: [
         a_kind_that_is_defined_later_is_cached_from_then_on,
         a_definition_is_deleted_after_its_objects,

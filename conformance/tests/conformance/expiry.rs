@@ -1,11 +1,12 @@
 //! Versions that have expired by compaction.
 
+use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, on_both, strategies};
+use kube_conformance::{Follower, Server, strategies};
 
-on_both! {
+claims! {
     shared: [],
     alone: [a_watch_whose_version_has_expired_is_followed_by_a_list],
 }

@@ -1,9 +1,10 @@
 //! The cache reflects concurrent writes in any order.
 
+use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube_conformance::{Follower, Random, Server, on_both, strategies};
+use kube_conformance::{Follower, Random, Server, strategies};
 use kube_informer::{
     cache::Store,
     wire::{FieldSelector, LabelSelector},
@@ -11,7 +12,7 @@ use kube_informer::{
 use serde_json::json;
 use tokio::task::JoinSet;
 
-on_both! {
+claims! {
     shared: [
         thousands_of_concurrent_writes_are_cached,
         objects_enter_and_leave_a_cache_with_a_selector,

@@ -1,12 +1,13 @@
 //! Deletions without controllers.
 
+use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         a_deletion_policy_adds_a_finalizer_that_remains_without_controllers,
         a_namespace_is_deleted_when_it_is_finalized,

@@ -1,8 +1,9 @@
 //! Lists: every version, match and page size.
 
+use crate::claims;
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use kube_informer::{
     source::{ListWatch, Pager},
     wire::{LabelSelector, ListOptions, ResourceVersion, VersionMatch},
@@ -10,7 +11,7 @@ use kube_informer::{
 use serde_json::json;
 use std::num::NonZeroU64;
 
-on_both! {
+claims! {
     shared: [
         lists_respect_versions_matches_and_limits,
         a_list_at_a_future_version_is_refused_as_too_large,

@@ -1,6 +1,10 @@
-//! Claims that are checked against the devserver and, with the feature `__cluster`, against a real kube-apiserver.
+//! Claims that are checked against the devserver.
+//!
+//! `cluster.rs` is the target that checks them against a real kube-apiserver.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
+use kube_conformance::on_devserver as claims;
 
 mod maps;
 mod objects;
@@ -27,15 +31,3 @@ mod policies;
 mod conversion;
 mod comparison;
 mod recording;
-// Eighty types take longer to compile than the rest, so they are part of one step only.
-#[cfg(feature = "__cluster")]
-mod kinds;
-// That step builds the programs, too.
-#[cfg(feature = "__cluster")]
-mod programs;
-#[cfg(feature = "__cluster")]
-mod command;
-#[cfg(feature = "__cluster")]
-mod deploy;
-#[cfg(feature = "__cluster")]
-mod rollout;

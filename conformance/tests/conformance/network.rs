@@ -1,11 +1,12 @@
 //! Connections that are cut, stalled, split and delayed, from a seed.
 
+use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Disturbance, Follower, Random, Server, on_both, strategies};
+use kube_conformance::{Disturbance, Follower, Random, Server, strategies};
 
-on_both! {
+claims! {
     shared: [
         watches_continue_after_their_connections_are_cut,
         a_stalled_connection_loses_nothing,

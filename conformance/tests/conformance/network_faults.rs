@@ -1,11 +1,12 @@
 //! The time in which network faults are noticed, and the requests that they cost.
 
-use kube_conformance::{Direction, FaultRound, NetworkFault, Reaction, Server, on_both};
+use crate::claims;
+use kube_conformance::{Direction, FaultRound, NetworkFault, Reaction, Server};
 use kube_informer::reflector::Strategy;
 use std::time::Duration;
 use tokio::join;
 
-on_both! {
+claims! {
     shared: [
         a_connection_that_stops_forwarding_is_replaced_after_the_idle_timeout,
         slow_and_closed_connections_end_with_the_cache_equal_to_the_server,

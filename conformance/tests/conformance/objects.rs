@@ -1,11 +1,12 @@
 //! Objects as they are written and read, down to the JSON.
 
+use crate::claims;
 use crate::maps::{Maps, ask};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         empty_metadata_fields_are_omitted,
         a_dry_run_returns_the_result_and_changes_nothing,

@@ -1,15 +1,16 @@
 //! Servers that are killed and restarted, and servers without access to etcd.
 
+use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, eventually, in_time, on_both, strategies};
+use kube_conformance::{Follower, Server, eventually, in_time, strategies};
 use kube_informer::{
     source::{Error, ListerWatcher},
     wire::{WatchEvent, WatchOptions},
 };
 
-on_both! {
+claims! {
     shared: [],
     alone: [
         a_watch_continues_after_a_restart_of_the_server,

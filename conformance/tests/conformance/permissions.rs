@@ -1,12 +1,13 @@
 //! What users may do: the messages of refusals, roles, impersonation, reviews and tokens of service accounts.
 
+use crate::claims;
 use crate::maps::ask;
 use http::{Request, request::Builder};
 use kube::Client;
-use kube_conformance::{Server, eventually, on_both};
+use kube_conformance::{Server, eventually};
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         a_refusal_names_the_user_the_verb_and_the_resource,
         a_role_allows_the_requests_that_match_its_rules,

@@ -1,12 +1,13 @@
 //! Validating admission policies, and the match conditions of webhooks.
 
+use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, eventually, on_both};
+use kube_conformance::{Server, eventually};
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         a_policy_denies_requests_with_its_message_and_reason,
         expressions_that_fail_follow_the_failure_policy,

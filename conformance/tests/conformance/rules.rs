@@ -1,12 +1,13 @@
 //! Rules of custom resources in the Common Expression Language: `x-kubernetes-validations`.
 
+use crate::claims;
 use crate::maps::ask;
 use crate::schemas::{Custom, assert_causes, causes};
 use http::Request;
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         rules_are_evaluated_and_reported,
         transition_rules_compare_with_the_old_state,

@@ -1,13 +1,14 @@
 //! Custom resources with schemas: validation, defaults, pruning, versions and subresources.
 
+use crate::claims;
 use crate::maps::ask;
 use http::Request;
 use kube::Client;
-use kube_conformance::{Server, eventually, on_both};
+use kube_conformance::{Server, eventually};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-on_both! {
+claims! {
     shared: [
         objects_that_break_their_schema_are_refused_with_every_cause,
         types_are_checked_before_anything_else,

@@ -1,13 +1,14 @@
 //! Sharded lists and watches: every object is in exactly one shard.
 
+use crate::claims;
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, eventually, on_both, strategies, versions};
+use kube_conformance::{Follower, Server, eventually, strategies, versions};
 use kube_informer::{Informer, source::ListWatch, wire::ListOptions, wire::ShardSelector};
 use std::collections::BTreeSet;
 
-on_both! {
+claims! {
     shared: [shards_are_disjoint_and_complete, caches_of_shards_contain_their_objects],
     alone: [],
 }

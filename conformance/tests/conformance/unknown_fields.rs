@@ -1,15 +1,16 @@
 //! Unknown and duplicate fields in requests, by the parameter `fieldValidation`.
 
+use crate::claims;
 use crate::maps::Maps;
 use crate::schemas::Custom;
 use http::Request;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, client::Body};
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         unknown_and_duplicate_fields_cause_warnings_by_default,
         strict_requests_with_unknown_fields_are_refused,

@@ -1,9 +1,10 @@
 //! Watches: start versions, events and ends.
 
+use crate::claims;
 use crate::maps::Maps;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_conformance::{Server, in_time, on_both};
+use kube_conformance::{Server, in_time};
 use kube_informer::{
     source::{Error, ListerWatcher, RawObject, Watch},
     wire::{
@@ -14,7 +15,7 @@ use kube_informer::{
 use serde_json::json;
 use std::time::Duration;
 
-on_both! {
+claims! {
     shared: [
         a_watch_delivers_the_changes_after_its_version,
         a_watch_without_a_version_starts_with_all_objects,

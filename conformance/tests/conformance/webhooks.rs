@@ -1,15 +1,16 @@
 //! Admission webhooks over HTTPS.
 
+use crate::claims;
 use crate::https::Webhook;
 use crate::maps::{Maps, ask};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, eventually, on_both};
+use kube_conformance::{Server, eventually};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-on_both! {
+claims! {
     shared: [
         a_mutating_webhook_changes_what_is_stored,
         a_validating_webhook_denies_changes,

@@ -1,13 +1,14 @@
 //! Writes that a server rejects or changes.
 
+use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, on_both};
+use kube_conformance::Server;
 use kube_informer::{Informer, source::Encoding};
 use serde_json::{Value, json};
 
-on_both! {
+claims! {
     shared: [
         invalid_objects_are_refused,
         invalid_options_are_refused,

@@ -76,6 +76,9 @@ mod kubeconfig;
 
 mod server;
 
+#[cfg(feature = "__oracle")]
+pub mod oracle;
+
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use history::Past;

@@ -47,7 +47,7 @@ mod tracker;
 #[cfg(test)]
 mod tests;
 
-#[cfg(all(test, feature = "__oracle"))]
+#[cfg(feature = "__oracle")]
 pub(crate) mod oracle;
 
 pub(crate) use conflict::Conflict;

@@ -37,11 +37,9 @@ pub(crate) mod patch;
 #[cfg(test)]
 mod tests;
 
-#[cfg(all(test, feature = "__oracle"))]
-mod oracle;
+#[cfg(feature = "__oracle")]
+pub(crate) mod oracle;
 
-#[cfg(all(test, feature = "__oracle"))]
-pub(crate) use defaults::fill as fill_defaults;
 pub(crate) use defaults::try_fill as try_fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use immutable::immutable_changes;

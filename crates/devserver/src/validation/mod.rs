@@ -41,9 +41,6 @@ mod data;
 
 mod quota;
 
-#[cfg(all(test, feature = "__oracle"))]
-mod oracle;
-
 use crate::invalid::FieldError;
 use crate::registry::Resource;
 use access::Scope;

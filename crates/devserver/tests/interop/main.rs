@@ -34,5 +34,4 @@ mod past;
 mod deploy;
 mod informer;
 mod informer_faults;
-#[cfg(feature = "__controllers")]
 mod controllers;

@@ -7,7 +7,14 @@ pub(crate) mod program;
 
 pub(crate) mod random;
 
-use super::{ApplyError, FieldSet, Force, Schema, Tracker, Version, Writer, built_in, from_openapi};
+use super::{
+    conflict::Conflict,
+    openapi::{Version, from_openapi},
+    schema::Schema,
+    set::FieldSet,
+    table::built_in,
+    tracker::{ApplyError, Force, Tracker, Writer},
+};
 use program::Oracle;
 use random::Random;
 use serde_json::{Value, json};
@@ -73,7 +80,7 @@ fn ours(kind: &Kind, live: &Value, change: &Change, now: &str) -> Value {
     match tracker.apply(live, &change.new, change.force) {
         Ok(object) => json!({"object": object}),
         Err(ApplyError::Conflicts(conflicts)) => {
-            let cause = |one: &super::Conflict| json!([one.field, format!("conflict with {}", one.owner)]);
+            let cause = |one: &Conflict| json!([one.field, format!("conflict with {}", one.owner)]);
             json!({"conflicts": sorted(conflicts.iter().map(cause).collect())})
         }
         Err(error) => json!({"error": error.to_string()}),
@@ -163,8 +170,8 @@ fn compare_sequences(kind: &Kind, seed: u64) -> SequenceCounts {
     tally
 }
 
-#[test]
-fn built_in_kinds_change_as_in_kube_apiserver() {
+/// Changes objects of built-in kinds.
+pub fn built_in_kinds_change_as_in_kube_apiserver() {
     let kinds = [
         ("v1", "ConfigMap"),
         ("v1", "Pod"),
@@ -187,8 +194,8 @@ fn built_in_kinds_change_as_in_kube_apiserver() {
     }
 }
 
-#[test]
-fn custom_resources_change_by_their_schema_as_in_kube_apiserver() {
+/// Changes objects of kinds with a schema of their own.
+pub fn custom_resources_change_by_their_schema_as_in_kube_apiserver() {
     let text = json!({"type": "string"});
     let number = json!({"type": "integer"});
     let list =

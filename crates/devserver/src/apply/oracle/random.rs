@@ -1,7 +1,8 @@
 //! Random objects of a type, and random changes of them.
 
-use super::{Change, Force, Kind};
+use super::{Change, Kind};
 use crate::apply::schema::{Relation, Scalar, Shape, Type};
+use crate::apply::tracker::Force;
 use serde_json::{Map, Value, json};
 
 /// A small generator of numbers, the same for the same seed.
