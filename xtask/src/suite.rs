@@ -66,10 +66,9 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
             "pipeline",
             "--no-fail-fast",
         ])),
-        // Bench targets without a harness would run as tests, so the other targets are listed.
-        Step::Tests => {
-            test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
-        }
+        // All targets with unit or integration tests. Bench targets without a harness would run as tests without this option, and
+        // `--bins` would build programs without tests as well.
+        Step::Tests => test(&mut process::cargo(["test", "--workspace", "--tests", "--no-fail-fast"])),
         Step::Fuzz => match programs::build(&metadata::load()?, "fuzz")? {
             Some(program) => check(&mut Command::new(program)),
             None => Ok(StepResult::not_built()),

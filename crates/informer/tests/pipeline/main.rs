@@ -33,6 +33,7 @@ mod order;
 mod ported_controllers;
 mod production_incidents;
 mod random_faults;
+mod recordings;
 mod kinds;
 mod restart;
 mod restart_properties;
