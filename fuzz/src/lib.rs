@@ -3,7 +3,6 @@
 //! A target is a function of bytes that panics if a check fails. `cargo xtask test fuzz` runs all targets for a limited time on the
 //! stable toolchain; `docs/fuzzing.md` describes how to run one, and how to replay an input.
 
-mod random;
 mod pieces;
 mod frames;
 mod lists;

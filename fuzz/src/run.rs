@@ -1,12 +1,13 @@
 //! Runs a target for a bounded time.
 
-use crate::{corpus, mutate::mutate, random::Random, target::Target};
+use crate::{corpus, mutate::mutate, target::Target};
 use peak_alloc::PeakAlloc;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     time::{Duration, Instant},
 };
+use testkit::Random;
 
 /// The duration and the seed of a run.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +66,7 @@ pub fn run(target: &Target, budget: Budget, mut before: impl FnMut(&Input)) -> i
     let (began, mut outcome) = (Instant::now(), Outcome::default());
     while (outcome.inputs as usize) < corpus.len() || began.elapsed() < budget.time {
         let number = outcome.inputs;
-        let mut random = Random::new(budget.seed ^ number.rotate_left(32));
+        let mut random = Random::from_state(budget.seed ^ number.rotate_left(32));
         let existing = usize::try_from(number).ok().and_then(|number| corpus.get(number));
         let bytes = existing.cloned().unwrap_or_else(|| mutate(&corpus, target.words, &mut random));
         let input = Input { number, bytes };

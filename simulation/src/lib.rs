@@ -5,7 +5,6 @@
 //! [`run`] executes it and checks the [`Rule`]s after every action. The same seed has the same result, byte for byte, so that a
 //! violation can be reproduced and [shrunk](shrink()). See `docs/simulation.md`.
 
-mod random;
 mod planted_bug;
 mod statistics;
 mod history;

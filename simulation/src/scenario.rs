@@ -6,7 +6,6 @@ use crate::{
         RequestFault, RequestType, SubscriberProfile, Tier, Trigger, Visibility,
     },
     planted_bug::PlantedBug,
-    random::Random,
 };
 use kube_informer::{
     Storage,
@@ -15,6 +14,7 @@ use kube_informer::{
     subscription::{Policy, Replay},
 };
 use std::{fmt, time::Duration};
+use testkit::Random;
 
 /// The configuration of server and informer, and the actions.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,35 +116,35 @@ impl Setup {
         Self {
             objects,
             before: random.below(objects * 3),
-            namespaces: random.choose(&[None, None, Some(1), Some(2), Some(3)]),
+            namespaces: *random.pick(&[None, None, Some(1), Some(2), Some(3)]),
             is_selective: random.one_in(4),
-            storage: random.choose(&[
+            storage: *random.pick(&[
                 Storage::Decoded,
                 Storage::Decoded,
                 Storage::Decoded,
                 Storage::Compressed,
             ]),
-            strategy: random.choose(&[
+            strategy: *random.pick(&[
                 Strategy::Stream,
                 Strategy::Stream,
                 Strategy::List,
                 Strategy::List,
                 Strategy::StreamOnly,
             ]),
-            encoding: random.choose(&[Encoding::Auto, Encoding::Json]),
-            page_size: random.choose(&[0, 0, 1, 2, 3, 5]),
+            encoding: *random.pick(&[Encoding::Auto, Encoding::Json]),
+            page_size: *random.pick(&[0, 0, 1, 2, 3, 5]),
             is_checked: random.one_in(6),
             is_patient: random.one_in(3),
-            resync: random.choose(&[0, 0, 0, 30, 120]),
-            history: random.choose(&[4, 16, 16_384]),
-            bookmarks: random.choose(&[
+            resync: *random.pick(&[0, 0, 0, 30, 120]),
+            history: *random.pick(&[4, 16, 16_384]),
+            bookmarks: *random.pick(&[
                 Duration::from_secs(60),
                 Duration::from_secs(20),
                 Duration::from_secs(5),
             ]),
             saving: random.one_in(2).then(|| Saving {
                 names_cluster: random.one_in(2),
-                replay: random.choose(&[Replay::All, Replay::Differences, Replay::Differences]),
+                replay: *random.pick(&[Replay::All, Replay::Differences, Replay::Differences]),
             }),
             planted: None,
         }
@@ -169,7 +169,7 @@ impl ScriptEntry {
 impl Action {
     fn generate(random: &mut Random, setup: &Setup) -> Self {
         let object = ObjectName { namespace: random.below(3) as usize, number: random.below(setup.objects) };
-        let tier = random.choose(&[Tier::Front, Tier::Front, Tier::Back]);
+        let tier = *random.pick(&[Tier::Front, Tier::Front, Tier::Back]);
         if setup.saving.is_some() && random.one_in(20) {
             return Self::Replace(Ending::generate(random, setup), Downtime::generate(random, setup, object));
         }
@@ -178,7 +178,7 @@ impl Action {
             72..=98 => Self::Delete(object),
             99..=108 => Self::Recreate(object, tier),
             109..=113 => {
-                let backpressure = random.choose(&[
+                let backpressure = *random.pick(&[
                     Backpressure::None,
                     Backpressure::Blocked,
                     Backpressure::Blocked,
@@ -211,15 +211,15 @@ impl Action {
         // A fault of full lists has an effect only if one is requested.
         let trigger = match request_fault.request_type() {
             RequestType::Watch => [Trigger::None, Trigger::Cut],
-            RequestType::List => [Trigger::Expiry, random.choose(&[Trigger::None, Trigger::Replacement])],
+            RequestType::List => [Trigger::Expiry, *random.pick(&[Trigger::None, Trigger::Replacement])],
         };
-        Self::Fault(request_fault, random.choose(&trigger))
+        Self::Fault(request_fault, *random.pick(&trigger))
     }
 }
 
 impl Ending {
     fn generate(random: &mut Random, setup: &Setup) -> Self {
-        let back = random.choose(&[40, 400, 1 << 16]);
+        let back = *random.pick(&[40, 400, 1 << 16]);
         let spot = FilePosition { file: random.below(3), back: random.below(back) };
         let damage = match random.below(10) {
             0..=3 => Damage::None,
@@ -229,7 +229,7 @@ impl Ending {
             _ => Damage::OtherResource,
         };
         let ending =
-            random.choose(&[Self::Stopped, Self::Dropped, Self::Killed(damage), Self::Killed(damage)]);
+            *random.pick(&[Self::Stopped, Self::Dropped, Self::Killed(damage), Self::Killed(damage)]);
         match ending {
             Self::Killed(_) if setup.saving.is_none() => Self::Dropped,
             ending => ending,
@@ -246,19 +246,19 @@ impl Downtime {
 
 impl RequestFault {
     fn generate(random: &mut Random) -> Self {
-        let request_type = random.choose(&[RequestType::Watch, RequestType::Watch, RequestType::List]);
+        let request_type = *random.pick(&[RequestType::Watch, RequestType::Watch, RequestType::List]);
         let abruptly = random.one_in(2);
-        let times = random.choose(&[1, 1, 2, 5]);
+        let times = *random.pick(&[1, 1, 2, 5]);
         match random.below(22) {
             0..=4 => Self::Answer {
                 request_type,
-                code: random.choose(&[429, 500, 503, 504, 410, 403, 404]),
+                code: *random.pick(&[429, 500, 503, 504, 410, 403, 404]),
                 retry_after: random.one_in(3).then(|| random.between(1, 5)),
                 times,
             },
             5 | 6 => Self::Stall {
                 request_type,
-                time: random.choose(&[10, 3000, 90_000, 3_000_000].map(Duration::from_millis)),
+                time: *random.pick(&[10, 3000, 90_000, 3_000_000].map(Duration::from_millis)),
             },
             7 | 8 => Self::CutAfterEvents { events: random.below(5), abruptly },
             9 => Self::CutAfter { time: random.millis(0, 5000), abruptly },
@@ -302,11 +302,11 @@ impl SubscriberProfile {
             Visibility::Tier(Tier::Front),
         ];
         Self {
-            consumption: random.choose(&ways),
-            policy: random.choose(&policies),
-            sees: random.choose(&sees),
-            resync: random.choose(&[None, None, Some(0), Some(30), Some(90)]),
-            replay: random.choose(&[Replay::All, Replay::All, Replay::All, Replay::Differences]),
+            consumption: *random.pick(&ways),
+            policy: *random.pick(&policies),
+            sees: *random.pick(&sees),
+            resync: *random.pick(&[None, None, Some(0), Some(30), Some(90)]),
+            replay: *random.pick(&[Replay::All, Replay::All, Replay::All, Replay::Differences]),
         }
     }
 }

@@ -8,21 +8,12 @@ use kube_conformance::Server;
 use kube_history::{Event, History, Kind, RecorderOptions};
 use kube_informer::{history::Recording, reflector::Reflector, source::ListWatch};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use testkit::TempFolder;
 use tokio_util::sync::CancellationToken;
 
 claims! {
     shared: [every_version_is_recorded],
     alone: [],
-}
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn version_of(map: &ConfigMap) -> String {
@@ -31,9 +22,8 @@ fn version_of(map: &ConfigMap) -> String {
 
 async fn every_version_is_recorded(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
-    let folder =
-        Folder(std::env::temp_dir().join(format!("conformance-{}-{}", std::process::id(), maps.namespace)));
-    let recording = Recording::start(&folder.0, RecorderOptions::default()).unwrap();
+    let folder = TempFolder::new("conformance");
+    let recording = Recording::start(folder.path(), RecorderOptions::default()).unwrap();
     let kind = Kind::new("", "v1", "ConfigMap", "configmaps");
     let sink = recording.sink(kind, Some(maps.namespace.clone())).await.unwrap();
     let resource = ApiResource::erase::<ConfigMap>(&());
@@ -68,7 +58,7 @@ async fn every_version_is_recorded(server: &Server) {
     task.await.unwrap();
     recording.stop().await.unwrap();
 
-    let history = History::open(&folder.0).unwrap();
+    let history = History::open(folder.path()).unwrap();
     let kind = history.kind("configmaps").unwrap();
     assert!(
         history.gaps().unwrap().iter().all(|gap| gap.to.is_some()),

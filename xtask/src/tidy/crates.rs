@@ -6,7 +6,7 @@ use crate::tidy::violation::Violation;
 const RULE: &str = "crates";
 
 /// The directory of each crate, and the crates of this repository that it may use.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("crates/wire", &[]),
     ("crates/folder", &[]),
     ("crates/saved", &["crates/wire", "crates/folder"]),
@@ -37,13 +37,14 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ),
     ("bench/soak", &["bench/client", "crates/informer", "crates/devserver"]),
     ("conformance", &["crates/wire", "crates/history", "crates/informer", "crates/devserver"]),
-    ("fuzz", &["crates/wire", "crates/saved", "crates/history", "crates/cli"]),
-    ("simulation", &["crates/wire", "crates/informer", "crates/devserver"]),
+    ("testkit", &[]),
+    ("fuzz", &["crates/wire", "crates/saved", "crates/history", "crates/cli", "testkit"]),
+    ("simulation", &["crates/wire", "crates/informer", "crates/devserver", "testkit"]),
     ("xtask", &[]),
 ];
 
-/// The crate that tests and examples of every crate may use too.
-const TESTS_MAY_USE: &str = "crates/devserver";
+/// The crates that tests and examples of every crate may use too.
+const TESTS_MAY_USE: [&str; 2] = ["crates/devserver", "testkit"];
 
 /// A dependency in a manifest.
 struct Dependency<'a> {
@@ -67,8 +68,9 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
         for dependency in dependencies(&file.text) {
             let Some(used) = directory_of(dependency.package) else { continue };
             // A crate in a subdirectory of another one may use it.
-            let is_allowed =
-                used == *owner || may_use.contains(&used) || dependency.is_dev && used == TESTS_MAY_USE;
+            let is_allowed = used == *owner
+                || may_use.contains(&used)
+                || dependency.is_dev && TESTS_MAY_USE.contains(&used);
             if !is_allowed {
                 violations.push(backward(file, &dependency, used));
             }

@@ -4,33 +4,33 @@ use crate::probe::{MAPS, Probe, named, names, refusal};
 use kube_devserver::{DataError, DevServer, StartError, Versions};
 use kube_informer_folder::FolderError;
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use testkit::TempFolder;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CARS: &str = "/apis/example.com/v1/namespaces/default/cars";
 
-/// A directory that is removed with the test.
-struct Directory(PathBuf);
+/// The directory of a server.
+struct Directory(TempFolder);
 
 impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("kube-devserver-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
+    fn new() -> Self {
+        Self(TempFolder::new("kube-devserver"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     async fn start(&self) -> Probe {
-        Probe::of(DevServer::builder().data(&self.0).start().await.unwrap())
+        Probe::of(DevServer::builder().data(self.path()).start().await.unwrap())
     }
 
     fn log(&self) -> PathBuf {
-        self.0.join("objects.log")
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.path().join("objects.log")
     }
 }
 
@@ -45,7 +45,7 @@ fn cars() -> Value {
 
 #[tokio::test]
 async fn a_server_starts_with_the_objects_of_the_last_one() {
-    let directory = Directory::new("continues");
+    let directory = Directory::new();
     let probe = directory.start().await;
     probe.make_maps(["a", "b"]).await;
     probe.delete(&format!("{MAPS}/b")).await;
@@ -71,7 +71,7 @@ async fn a_server_starts_with_the_objects_of_the_last_one() {
 
 #[tokio::test]
 async fn a_log_that_ends_anywhere_is_read_up_to_the_last_complete_change() {
-    let directory = Directory::new("torn");
+    let directory = Directory::new();
     let probe = directory.start().await;
     probe.make_maps(["a"]).await;
     let complete = fs::read(directory.log()).unwrap();
@@ -91,32 +91,32 @@ async fn a_log_that_ends_anywhere_is_read_up_to_the_last_complete_change() {
     assert_eq!(names(&probe.get(MAPS).await.1), ["a", "b"]);
     // A log that was being replaced is ignored.
     probe.server.stop().await;
-    fs::write(directory.0.join("objects.log.new"), &whole[..10]).unwrap();
+    fs::write(directory.path().join("objects.log.new"), &whole[..10]).unwrap();
     assert_eq!(names(&directory.start().await.get(MAPS).await.1), ["a", "b"]);
 }
 
 #[tokio::test]
 async fn a_damaged_log_and_a_directory_that_is_in_use_are_refused() {
-    let directory = Directory::new("refused");
+    let directory = Directory::new();
     let probe = directory.start().await;
     probe.make_maps(["a"]).await;
-    let error = DevServer::builder().data(&directory.0).start().await.unwrap_err();
+    let error = DevServer::builder().data(directory.path()).start().await.unwrap_err();
     assert!(is_refused(&error, |cause| matches!(cause, FolderError::Locked { .. })), "{error:?}");
     probe.server.stop().await;
     let mut damaged = fs::read(directory.log()).unwrap();
     damaged[30] ^= 1;
     fs::write(directory.log(), damaged).unwrap();
-    let error = DevServer::builder().data(&directory.0).start().await.unwrap_err();
+    let error = DevServer::builder().data(directory.path()).start().await.unwrap_err();
     assert!(matches!(error, StartError::Data { cause: DataError::Damaged { offset: 0 }, .. }), "{error:?}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&directory.0), mode(&directory.log())), (0o700, 0o600));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(directory.path()), mode(&directory.log())), (0o700, 0o600));
         // The path may be a mistake.
-        fs::write(directory.0.join("other"), "").unwrap();
-        fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o755)).unwrap();
-        let error = DevServer::builder().data(&directory.0).start().await.unwrap_err();
+        fs::write(directory.path().join("other"), "").unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let error = DevServer::builder().data(directory.path()).start().await.unwrap_err();
         let is_insecure =
             |cause: &FolderError| matches!(cause, FolderError::InsecurePermissions { mode: 0o755, .. });
         assert!(is_refused(&error, is_insecure), "{error:?}");
@@ -129,7 +129,7 @@ fn is_refused(error: &StartError, is_expected: impl Fn(&FolderError) -> bool) ->
 
 #[tokio::test]
 async fn restored_snapshots_and_reset_versions_are_saved() {
-    let directory = Directory::new("replaced");
+    let directory = Directory::new();
     let probe = directory.start().await;
     probe.make_maps(["a"]).await;
     let snapshot = probe.server.snapshot();

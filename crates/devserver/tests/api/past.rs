@@ -7,16 +7,7 @@ use kube_devserver::{DevServer, Kubelet, Past, StartError};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
 use serde_json::{Value, json};
-use std::path::PathBuf;
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use testkit::TempFolder;
 
 fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
@@ -40,9 +31,9 @@ fn pod(name: &str, version: u64, phase: &str) -> Raw {
 }
 
 /// Records two pods, one of which is deleted, and a custom resource with a column.
-fn record(name: &str) -> (Folder, History) {
-    let folder = Folder(std::env::temp_dir().join(format!("devserver-past-{name}-{}", std::process::id())));
-    let mut recorder = Recorder::open(&folder.0, RecorderOptions::default(), time(0)).unwrap();
+fn record() -> (TempFolder, History) {
+    let folder = TempFolder::new("devserver-past");
+    let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let pods = Kind::new("", "v1", "Pod", "pods").short_names(["po"]);
     let pods = recorder.add_kind(pods, time(0)).unwrap();
     let mut sites = Kind::new("example.com", "v1", "Site", "sites");
@@ -61,7 +52,7 @@ fn record(name: &str) -> (Folder, History) {
     recorder.change(sites, EventType::Modified, &site, time(10)).unwrap();
     recorder.change(pods, EventType::Deleted, &pod("b", 130, "Failed"), time(20)).unwrap();
     recorder.close(time(30)).unwrap();
-    let history = History::open(&folder.0).unwrap();
+    let history = History::open(folder.path()).unwrap();
     (folder, history)
 }
 
@@ -74,7 +65,7 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 #[tokio::test]
 async fn a_frozen_past_has_the_objects_of_its_moment() {
-    let (_folder, history) = record("frozen");
+    let (_folder, history) = record();
     let probe = serve(Past::at(history, time(5))).await;
     let (code, list) = probe.get(PODS).await;
     assert_eq!(code, 200);
@@ -95,7 +86,7 @@ async fn a_frozen_past_has_the_objects_of_its_moment() {
 
 #[tokio::test]
 async fn a_past_has_only_recorded_resources() {
-    let (_folder, history) = record("resources");
+    let (_folder, history) = record();
     let probe = serve(Past::at(history, time(5))).await;
     let (_, core) = probe.get("/api/v1").await;
     let names: Vec<_> =
@@ -109,7 +100,7 @@ async fn a_past_has_only_recorded_resources() {
 
 #[tokio::test]
 async fn ages_are_those_of_the_moment() {
-    let (_folder, history) = record("ages");
+    let (_folder, history) = record();
     let probe = serve(Past::at(history, time(5))).await;
     let (_, table) = probe.get_as(TABLE, PODS).await;
     let columns = table["columnDefinitions"].as_array().unwrap();
@@ -119,7 +110,7 @@ async fn ages_are_those_of_the_moment() {
 
 #[tokio::test]
 async fn a_past_cannot_be_changed() {
-    let (_folder, history) = record("read-only");
+    let (_folder, history) = record();
     let probe = serve(Past::at(history, time(5))).await;
     let body = json!({"metadata": {"name": "c"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let path = format!("{PODS}/a");
@@ -137,7 +128,7 @@ async fn a_past_cannot_be_changed() {
 
 #[tokio::test]
 async fn reviews_work_on_a_recorded_past() {
-    let (_folder, history) = record("reviews");
+    let (_folder, history) = record();
     let probe = serve(Past::at(history, time(5))).await;
     let attributes = json!({"resourceAttributes": {"verb": "list", "resource": "pods"}});
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -147,7 +138,7 @@ async fn reviews_work_on_a_recorded_past() {
 
 #[tokio::test]
 async fn a_past_has_no_kubelet() {
-    let (_folder, history) = record("kubelet");
+    let (_folder, history) = record();
     let builder = DevServer::builder().past(Past::at(history, time(5))).kubelet(Kubelet::nodes(1));
     let error = builder.start().await.unwrap_err();
     assert!(matches!(error, StartError::KubeletOnPast), "{error:?}");
@@ -155,7 +146,7 @@ async fn a_past_has_no_kubelet() {
 
 #[tokio::test(start_paused = true)]
 async fn a_moving_past_sends_its_changes_when_they_are_due() {
-    let (_folder, history) = record("moving");
+    let (_folder, history) = record();
     let started = tokio::time::Instant::now();
     let probe = serve(Past::starting_at(history, time(5)).speed(10.0)).await;
     let mut watch = probe.watch("/api/v1/pods?watch=1&resourceVersion=110&allowWatchBookmarks=false").await;
@@ -177,7 +168,7 @@ async fn a_moving_past_sends_its_changes_when_they_are_due() {
 
 #[tokio::test]
 async fn a_moment_before_the_recording_is_an_error() {
-    let (_folder, history) = record("early");
+    let (_folder, history) = record();
     let error = DevServer::builder().past(Past::at(history, time(-5))).start().await.unwrap_err();
     assert_eq!(error.to_string(), "recorded past cannot be read");
 }

@@ -5,6 +5,7 @@ use kube::{
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
+use testkit::Random;
 
 use crate::cluster::Cluster;
 
@@ -19,7 +20,7 @@ pub(crate) struct Churn<'a> {
     resource: &'static str,
     live: Vec<(&'static str, String)>,
     made: usize,
-    random: u64,
+    random: Random,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -27,7 +28,7 @@ impl<'a> Churn<'a> {
     pub(crate) fn new(cluster: &'a Cluster, resource: &'static str, seed: u64) -> Self {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } });
         cluster.put("namespaces", &namespace.to_string());
-        Self { cluster, resource, live: Vec::new(), made: 0, random: seed | 1, changes: Vec::new() }
+        Self { cluster, resource, live: Vec::new(), made: 0, random: Random::new(seed), changes: Vec::new() }
     }
 
     /// Creates this number of objects.
@@ -41,7 +42,7 @@ impl<'a> Churn<'a> {
     /// one, on average.
     pub(crate) fn change(&mut self, count: usize) {
         for _ in 0..count {
-            match self.below(5) {
+            match self.random.index(5) {
                 _ if self.live.is_empty() => self.create(),
                 0 | 1 => self.create(),
                 2 | 3 => self.update(),
@@ -56,7 +57,7 @@ impl<'a> Churn<'a> {
     }
 
     fn create(&mut self) {
-        let namespace = ["default", "shop"][self.below(2)];
+        let namespace = ["default", "shop"][self.random.index(2)];
         let name = format!("object-{}", self.made);
         self.made += 1;
         self.create_named(namespace, &name);
@@ -70,7 +71,7 @@ impl<'a> Churn<'a> {
     }
 
     fn update(&mut self) {
-        let at = self.below(self.live.len());
+        let at = self.random.index(self.live.len());
         let (namespace, name) = self.live[at].clone();
         let step = self.changes.len().to_string();
         let patch = Patch::Merge(json!({ "metadata": { "annotations": { "step": step } } }));
@@ -80,7 +81,7 @@ impl<'a> Churn<'a> {
     }
 
     fn delete(&mut self) {
-        let at = self.below(self.live.len());
+        let at = self.random.index(self.live.len());
         let (namespace, name) = self.live.swap_remove(at);
         self.cluster.wait(self.api(namespace).delete(&name, &DeleteParams::default())).unwrap();
         self.changes.push(("delete", key(namespace, &name), None));
@@ -88,14 +89,6 @@ impl<'a> Churn<'a> {
 
     fn api(&self, namespace: &str) -> Api<DynamicObject> {
         self.cluster.api(self.resource, Some(namespace))
-    }
-
-    /// Returns a number below `limit` by xorshift, which is the same in every run.
-    fn below(&mut self, limit: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        usize::try_from(self.random >> 33).unwrap() % limit
     }
 }
 

@@ -1,6 +1,6 @@
 //! A reader and a recorder work on the same folder.
 
-use crate::fixture::{TempFolder, pod, raw, time};
+use crate::fixture::{SEGMENT, pod, raw, temp_folder, time};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Key, ResourceVersion};
 use std::{
@@ -19,7 +19,7 @@ fn expected(newest: u64, object: u64) -> Option<u64> {
 
 #[test]
 fn a_reader_sees_a_state_of_the_server_while_it_is_recorded() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let options = RecorderOptions::default().segment_size(40_000).max_age(Duration::from_micros(CHANGES / 3));
     let mut recorder = Recorder::open(folder.path(), options, time(0)).unwrap();
     let pods = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).unwrap();
@@ -65,6 +65,6 @@ fn a_reader_sees_a_state_of_the_server_while_it_is_recorded() {
         reader.join().unwrap()
     });
     assert!(snapshots > 1);
-    assert!(folder.segments().len() > 1);
-    assert!(recorder.statistics().segments > folder.segments().len() as u64, "old segments were removed");
+    assert!(folder.files(SEGMENT).len() > 1);
+    assert!(recorder.statistics().segments > folder.files(SEGMENT).len() as u64, "old segments were removed");
 }

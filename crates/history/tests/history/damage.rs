@@ -1,10 +1,11 @@
 //! Damaged and truncated files: other parts are readable, and wrong states are marked as gaps.
 
-use crate::fixture::{Model, State, TempFolder, pod, raw, time};
+use crate::fixture::{Model, SEGMENT, State, pod, raw, temp_folder, time};
 use kube_history::{Filter, History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Key, ResourceVersion};
 use serde_json::Value;
 use std::{collections::HashMap, fs};
+use testkit::TempFolder;
 
 const STEP: i64 = 1_000;
 const CHANGES: u64 = 40;
@@ -85,9 +86,9 @@ fn frame_ends(segment: &[u8]) -> Vec<usize> {
 
 #[test]
 fn a_flipped_bit_is_detected_and_other_parts_are_readable() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let (model, versions) = record(&folder);
-    let segments = folder.segments();
+    let segments = folder.files(SEGMENT);
     assert!(segments.len() >= 2);
     assert_eq!(check(&folder, &model, &versions, "intact"), versions.len());
     for (number, path) in segments.iter().enumerate() {
@@ -109,9 +110,9 @@ fn a_flipped_bit_is_detected_and_other_parts_are_readable() {
 
 #[test]
 fn a_truncated_file_has_the_changes_before_the_end() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let (model, versions) = record(&folder);
-    let last = folder.segments().pop().unwrap();
+    let last = folder.files(SEGMENT).pop().unwrap();
     let intact = fs::read(&last).unwrap();
     let mut previous = 0;
     let boundaries = frame_ends(&intact).into_iter().flat_map(|end| [end - 1, end, end + 1]);
@@ -129,9 +130,9 @@ fn a_truncated_file_has_the_changes_before_the_end() {
 #[test]
 fn a_recorder_continues_after_damage() {
     for position in [10, 200, 2_000, 3_500] {
-        let folder = TempFolder::new();
+        let folder = temp_folder();
         let (_, versions) = record(&folder);
-        let last = folder.segments().pop().unwrap();
+        let last = folder.files(SEGMENT).pop().unwrap();
         let mut bytes = fs::read(&last).unwrap();
         let position = position.min(bytes.len() - 1);
         bytes[position] ^= 4;
@@ -158,9 +159,9 @@ fn a_recorder_continues_after_damage() {
 
 #[test]
 fn a_missing_or_damaged_index_file_is_replaced_by_a_scan() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let (model, versions) = record(&folder);
-    let index = folder.segments()[0].with_extension("index");
+    let index = folder.files(SEGMENT)[0].with_extension("index");
     let intact = fs::read(&index).unwrap();
     for position in (0..intact.len()).step_by(9) {
         let mut damaged = intact.clone();
@@ -174,9 +175,9 @@ fn a_missing_or_damaged_index_file_is_replaced_by_a_scan() {
 
 #[test]
 fn another_format_is_refused() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     record(&folder);
-    let path = &folder.segments().pop().unwrap();
+    let path = &folder.files(SEGMENT).pop().unwrap();
     let mut bytes = fs::read(path).unwrap();
     bytes[8] = 2;
     let checksum = twox_hash::XxHash3_64::oneshot(&bytes[..36]).to_le_bytes();

@@ -1,58 +1,16 @@
-//! A folder that is removed after the test, objects, and a plain model of a history.
+//! Objects, and a plain model of a history.
 
 use jiff::Timestamp;
 use kube_informer_wire::{Format, Key, Raw};
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::collections::BTreeMap;
+use testkit::TempFolder;
 
-/// A folder that is removed when this is dropped.
-pub(crate) struct TempFolder(PathBuf);
+/// The extension of the files with records.
+pub(crate) const SEGMENT: &str = "segment";
 
-impl TempFolder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("kube-history-test-{}-{number}", std::process::id())))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Returns the segment files, oldest first.
-    pub(crate) fn segments(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
-        let mut paths: Vec<_> =
-            entries.filter(|path| path.extension().is_some_and(|e| e == "segment")).collect();
-        paths.sort();
-        paths
-    }
-}
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A random number generator with a seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
+pub(crate) fn temp_folder() -> TempFolder {
+    TempFolder::new("kube-history-test")
 }
 
 /// Returns a time in microseconds after a fixed start.

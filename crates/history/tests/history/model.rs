@@ -1,11 +1,12 @@
 //! Random histories are compared with a plain model.
 
-use crate::fixture::{Model, Random, State, TempFolder, pod, raw, time};
+use crate::fixture::{Model, SEGMENT, State, pod, raw, temp_folder, time};
 use kube_history::{
     Event, Filter, History, Kind, KindId, List, Recorder, RecorderOptions, Snapshot, Source, Version,
 };
 use kube_informer_wire::{EventType, Key, ResourceVersion};
 use std::collections::BTreeMap;
+use testkit::{Random, TempFolder};
 
 /// A server with two kinds, a recorder and the expected history.
 struct Simulation {
@@ -34,7 +35,7 @@ fn kind(index: usize) -> Kind {
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        let folder = TempFolder::new();
+        let folder = temp_folder();
         let mut recorder = Recorder::open(folder.path(), options(), time(0)).unwrap();
         let kinds = [0, 1].map(|index| recorder.add_kind(kind(index), time(0)).unwrap());
         let mut simulation = Self {
@@ -170,7 +171,7 @@ fn check(simulation: &mut Simulation, moments: u64) -> usize {
             }
         }
     }
-    simulation.folder.segments().len()
+    simulation.folder.files(SEGMENT).len()
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Filters, selectors, differences and replays.
 
-use crate::fixture::{TempFolder, pod, raw, time};
+use crate::fixture::{pod, raw, temp_folder, time};
 use kube_history::{Event, Filter, History, Kind, KindId, List, Recorder, RecorderOptions, diff};
 use kube_informer_wire::{EventType, Key, ResourceVersion};
 use serde_json::{Value, json};
 use std::time::Duration;
+use testkit::TempFolder;
 
 const SECOND: i64 = 1_000_000;
 
@@ -16,7 +17,7 @@ struct Recorded {
 
 /// Records a deployment-like tree: `x/owner` owns `x/middle`, which owns `x/leaf`; `y/other` is independent.
 fn recorded() -> Recorded {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let pods = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).unwrap();
     let owned = |name: &str, owner: &str, version| {

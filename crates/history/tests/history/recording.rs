@@ -1,12 +1,13 @@
 //! The folder, gaps, retention, redaction and the clock.
 
-use crate::fixture::{TempFolder, pod, raw, time};
+use crate::fixture::{SEGMENT, pod, raw, temp_folder, time};
 use kube_history::{
     Filter, History, Kind, KindId, List, RecordError, Recorded, Recorder, RecorderOptions, Secrets, Source,
 };
 use kube_informer_wire::{EventType, Format, Key, Raw, ResourceVersion, Schema};
 use serde_json::{Value, json};
 use std::{fs, time::Duration};
+use testkit::TempFolder;
 
 const SECOND: i64 = 1_000_000;
 
@@ -25,7 +26,7 @@ fn key(text: &str) -> Key {
 
 #[test]
 fn a_folder_has_one_recorder() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let open = || Recorder::open(folder.path(), RecorderOptions::default(), time(0));
     let first = open().unwrap();
     assert!(open().unwrap_err().is_locked());
@@ -38,7 +39,7 @@ fn a_folder_has_one_recorder() {
 #[test]
 fn only_the_owner_can_access_the_files() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let options = RecorderOptions::default().segment_size(1);
     let mut recorder = Recorder::open(folder.path(), options, time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
@@ -51,7 +52,7 @@ fn only_the_owner_can_access_the_files() {
     assert!(files.iter().all(|path| mode(path) == 0o600));
     drop(recorder);
 
-    let shared = TempFolder::new();
+    let shared = temp_folder();
     fs::create_dir(shared.path()).unwrap();
     fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(shared.path().join("notes"), "").unwrap();
@@ -61,7 +62,7 @@ fn only_the_owner_can_access_the_files() {
 
 #[test]
 fn secrets_are_recorded_only_if_configured() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let secrets = || Kind::new("", "v1", "Secret", "secrets");
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     assert!(matches!(recorder.add_kind(secrets(), time(0)), Err(RecordError::SecretsRefused)));
@@ -73,7 +74,7 @@ fn secrets_are_recorded_only_if_configured() {
 
 #[test]
 fn redacted_values_are_not_in_the_files() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let options = RecorderOptions::default().redact("configmaps:/data/*".parse().unwrap());
     let mut recorder = Recorder::open(folder.path(), options, time(0)).unwrap();
     let maps = recorder.add_kind(Kind::new("", "v1", "ConfigMap", "configmaps"), time(0)).unwrap();
@@ -95,13 +96,13 @@ fn redacted_values_are_not_in_the_files() {
     for version in versions {
         assert_eq!(version.unwrap().decode::<Value>().unwrap()["data"]["password"], "REDACTED");
     }
-    let bytes = fs::read(&folder.segments()[0]).unwrap();
+    let bytes = fs::read(&folder.files(SEGMENT)[0]).unwrap();
     assert!(!bytes.windows(6).any(|window| window == b"hunter"));
 }
 
 #[test]
 fn a_list_after_a_gap_finds_the_differences() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
     let object = |name: &str, version| pod(&key(name), name, version, "");
@@ -130,7 +131,7 @@ fn a_list_after_a_gap_finds_the_differences() {
 
 #[test]
 fn a_list_of_a_namespace_does_not_delete_objects_of_others() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
     let object = |name: &str| pod(&key(name), name, 1, "");
@@ -150,7 +151,7 @@ fn a_list_of_a_namespace_does_not_delete_objects_of_others() {
 
 #[test]
 fn a_restart_is_a_gap_until_the_next_list() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
     let object = pod(&key("x/a"), "1", 5, "");
@@ -171,7 +172,7 @@ fn a_restart_is_a_gap_until_the_next_list() {
 
 #[test]
 fn a_removed_kind_deletes_its_objects() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let widgets = Kind::new("example.com", "v1", "Widget", "widgets");
     let kind = recorder.add_kind(widgets.clone(), time(0)).unwrap();
@@ -190,7 +191,7 @@ fn a_removed_kind_deletes_its_objects() {
 
 #[test]
 fn a_clock_that_is_set_back_does_not_change_the_order() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
     recorder.list(list(kind, &[]), time(0)).unwrap();
@@ -213,7 +214,7 @@ fn a_clock_that_is_set_back_does_not_change_the_order() {
 #[test]
 fn old_segments_are_removed_by_age_and_by_size() {
     let record = |options: RecorderOptions| {
-        let folder = TempFolder::new();
+        let folder = temp_folder();
         let options = options.segment_size(3_000);
         let mut recorder = Recorder::open(folder.path(), options, time(0)).unwrap();
         let kind = recorder.add_kind(pods(), time(0)).unwrap();
@@ -229,7 +230,7 @@ fn old_segments_are_removed_by_age_and_by_size() {
     let (all, _) = record(RecorderOptions::default());
     let (by_age, kind) = record(RecorderOptions::default().max_age(Duration::from_secs(100)));
     let (by_size, _) = record(RecorderOptions::default().max_size(20_000));
-    assert!(by_age.segments().len() < all.segments().len() / 2);
+    assert!(by_age.files(SEGMENT).len() < all.files(SEGMENT).len() / 2);
     let size = |folder: &TempFolder| {
         let files = fs::read_dir(folder.path()).unwrap();
         files.map(|entry| entry.unwrap().metadata().unwrap().len()).sum::<u64>()
@@ -250,12 +251,12 @@ fn old_segments_are_removed_by_age_and_by_size() {
     assert_eq!(snapshot.len(kind), 8);
     let old = snapshot.get(kind, &key("x/old")).unwrap().unwrap();
     assert_eq!(old.decode::<Value>().unwrap(), pod(&key("x/old"), "0", 1, ""));
-    assert!(fs::read_dir(by_age.path()).unwrap().count() <= 2 * by_age.segments().len() + 1);
+    assert!(fs::read_dir(by_age.path()).unwrap().count() <= 2 * by_age.files(SEGMENT).len() + 1);
 }
 
 #[test]
 fn objects_without_a_name_are_rejected() {
-    let folder = TempFolder::new();
+    let folder = temp_folder();
     let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
     let kind = recorder.add_kind(pods(), time(0)).unwrap();
     for json in ["", "{}", "[]", r#"{"metadata":{"name":"a/b"}}"#] {

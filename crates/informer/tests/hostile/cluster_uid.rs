@@ -4,6 +4,7 @@ use crate::case::{DecompressedBy, client, one_at_a_time};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::Informer;
 use peak_alloc::PeakAlloc;
+use testkit::TempFolder;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -39,11 +40,11 @@ async fn read_an_endless_response() {
             tokio::spawn(respond(stream));
         }
     });
-    let folder = std::env::temp_dir().join(format!("hostile-cluster-uid-{}", std::process::id()));
+    let folder = TempFolder::new("hostile-cluster-uid");
     let client = client(&url, DecompressedBy::Client);
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
-    let maps = Informer::<ConfigMap>::builder(client).save_to(&folder).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(client).save_to(folder.path()).start().unwrap();
     let status = maps.watch_status().wait_for(|status| status.last_error.is_some()).await.unwrap();
     let error = status.last_error.unwrap();
     assert!(error.contains("kube-system") && error.contains("exceeds the limit of 1048576 bytes"), "{error}");
@@ -52,5 +53,4 @@ async fn read_an_endless_response() {
     maps.stop();
     maps.stopped().await;
     server.abort();
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -17,6 +17,7 @@ use std::{
     process::{Child, Command, Stdio},
     time::Duration,
 };
+use testkit::Random;
 use tokio::time::{Instant, interval, timeout};
 
 /// A replica in a process of its own. Dropping it kills the process.
@@ -45,28 +46,12 @@ impl Drop for Replica {
     }
 }
 
-/// A xorshift generator.
-struct Rng(u64);
-
-impl Rng {
-    fn seeded(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 8
-    }
-}
-
 struct Run<'a> {
     plan: &'a Plan,
     settings: Settings,
     server: Server,
     client: Client,
-    rng: Rng,
+    random: Random,
     replicas: Vec<Replica>,
     /// Replicas that have received SIGTERM.
     stopping: Vec<Replica>,
@@ -90,7 +75,7 @@ async fn run_rounds(plan: &Plan, path: &Path) {
         settings,
         client,
         server,
-        rng: Rng::seeded(plan.seed),
+        random: Random::new(plan.seed),
         replicas: Vec::new(),
         stopping: Vec::new(),
         started: 0,
@@ -203,8 +188,8 @@ impl Run<'_> {
         let mut ticks = interval(Duration::from_secs(1) / self.plan.changes_per_second);
         while Instant::now() < end {
             ticks.tick().await;
-            let number = (self.rng.next_u64() % u64::from(self.plan.objects)) as u32;
-            let patch = Patch::Merge(json!({ "data": { "value": self.rng.next_u64().to_string() } }));
+            let number = self.random.below(self.plan.objects.into()) as u32;
+            let patch = Patch::Merge(json!({ "data": { "value": self.random.next_u64().to_string() } }));
             let name = format!("map-{number}");
             // The server may be unavailable.
             let Ok(map) = self.maps(number).patch(&name, &PatchParams::default(), &patch).await else {
@@ -233,7 +218,7 @@ impl Run<'_> {
         // The kinds of faults take turns.
         let kind = kinds[self.faults.len() % kinds.len()];
         self.faults.push(kind);
-        let index = (self.rng.next_u64() as usize) % self.replicas.len().max(1);
+        let index = self.random.index(self.replicas.len());
         let can_remove = self.replicas.len() > 2;
         match kind {
             "kill -9" if can_remove => drop(self.replicas.swap_remove(index)),

@@ -51,9 +51,9 @@ fn is_in(before: &str, with: &str, name: &str) -> bool {
 /// Returns a command that runs a program without root's permission to write to any folder. Empty if this user does not have it.
 fn without_root_permissions() -> &'static str {
     let folder = Folder::new();
-    fs::create_dir(&folder.0).unwrap();
-    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o500)).unwrap();
-    match fs::write(folder.0.join("a"), "") {
+    fs::create_dir(folder.path()).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    match fs::write(folder.path().join("a"), "") {
         Ok(()) => "setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-all",
         Err(_) => "",
     }
@@ -182,7 +182,7 @@ async fn saving_fails_when_the_disk_is_full_and_recovers() {
         assert!(states.contains(&found) && found.len() == states[1].len(), "{found:?}");
     }
     let failing = saving(&maps).error.unwrap();
-    let path = folder.0.join("default");
+    let path = folder.path().join("default");
     assert_eq!(
         failing,
         format!("{}: failed to write to the file: File too large (os error 27)", path.display())
@@ -268,7 +268,7 @@ async fn check_not_saved(cluster: &Cluster, folder: &Folder, why: &str) -> Infor
     maps.synced().await.unwrap();
     change(cluster, &maps, "unsaved").await;
     let failing = saving(&maps).error.unwrap();
-    assert!(failing.starts_with(folder.0.to_str().unwrap()) && failing.contains(why), "{failing}");
+    assert!(failing.starts_with(folder.path().to_str().unwrap()) && failing.contains(why), "{failing}");
     assert!(maps.status().restored.is_none());
     maps
 }
@@ -305,25 +305,25 @@ async fn a_read_only_folder_is_reported() {
         return;
     }
     let (cluster, folder) = (abc().await, Folder::new());
-    fs::create_dir(&folder.0).unwrap();
-    set_mode(&folder.0, 0o500);
+    fs::create_dir(folder.path()).unwrap();
+    set_mode(folder.path(), 0o500);
     let off = check_not_saved(&cluster, &folder, "failed to create the folder: Permission denied").await;
     off.stop();
     off.stopped().await;
-    set_mode(&folder.0, 0o700);
-    fs::create_dir(folder.0.join("default")).unwrap();
-    set_mode(&folder.0.join("default"), 0o500);
+    set_mode(folder.path(), 0o700);
+    fs::create_dir(folder.path().join("default")).unwrap();
+    set_mode(&folder.path().join("default"), 0o500);
     let off = check_not_saved(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
-    set_mode(&folder.0.join("default"), 0o700);
+    set_mode(&folder.path().join("default"), 0o700);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
     maps.stop();
     maps.stopped().await;
     check_saved(&cluster, &folder).await;
     // An existing state can be read and appended to without a new file.
-    set_mode(&folder.0.join("default"), 0o500);
+    set_mode(&folder.path().join("default"), 0o500);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
     change(&cluster, &maps, "added").await;
@@ -333,12 +333,12 @@ async fn a_read_only_folder_is_reported() {
     check_saved(&cluster, &folder).await;
     // A read-only state is not used, because it cannot be locked.
     for name in ["state", "lock"] {
-        set_mode(&folder.0.join("default").join(name), 0o400);
+        set_mode(&folder.path().join("default").join(name), 0o400);
     }
     let off = check_not_saved(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
-    set_mode(&folder.0.join("default"), 0o700);
+    set_mode(&folder.path().join("default"), 0o700);
 }
 
 #[tokio::test(start_paused = true)]
@@ -349,13 +349,13 @@ async fn a_removed_folder_is_reported_and_saved_to_again() {
     while saving(&maps).file_bytes == 0 || left(&cluster, &folder).is_empty() {
         tokio::task::yield_now().await;
     }
-    fs::remove_dir_all(&folder.0).unwrap();
+    fs::remove_dir_all(folder.path()).unwrap();
     while saving(&maps).error.is_none() {
         change(&cluster, &maps, "no folder").await;
     }
     let failing = saving(&maps).error.unwrap();
     assert!(failing.contains("failed to write a new file: No such file or directory"), "{failing}");
-    fs::create_dir_all(folder.0.join("default")).unwrap();
+    fs::create_dir_all(folder.path().join("default")).unwrap();
     change(&cluster, &maps, "new folder").await;
     maps.stop();
     maps.stopped().await;

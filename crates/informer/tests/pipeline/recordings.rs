@@ -16,10 +16,10 @@ use kube_informer::{
 use kube_informer_wire::{EventType, Key};
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
+use testkit::TempFolder;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,14 +27,6 @@ const START: i64 = 1_800_000_000;
 
 /// The versions of all pods by key.
 type Versions = BTreeMap<Key, String>;
-
-struct TempFolder(PathBuf);
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A recorded history, and the state of the original informer after each of its events.
 struct Recorded {
@@ -45,17 +37,13 @@ struct Recorded {
     states: Vec<Versions>,
 }
 
-fn folder(name: &str) -> TempFolder {
-    TempFolder(std::env::temp_dir().join(format!("kube-informer-history-{name}-{}", std::process::id())))
-}
-
 fn version_of(object: &kube_informer_wire::Raw) -> String {
     object.identity().expect("a valid object").version.into_owned()
 }
 
 /// Records the changes of a server under load with an informer that keeps the bytes of objects.
-async fn record(name: &str) -> Recorded {
-    let folder = folder(name);
+async fn record() -> Recorded {
+    let folder = TempFolder::new("kube-informer-history");
     let started = Instant::now();
     let now = || {
         let elapsed = i64::try_from(started.elapsed().as_micros()).expect("small");
@@ -64,7 +52,7 @@ async fn record(name: &str) -> Recorded {
     let server = DevServer::start();
     let churning = server.churn(Churn::pods(50).rate(20.0));
     let options = RecorderOptions::default().segment_size(50_000);
-    let mut recorder = Recorder::open(&folder.0, options, now()).expect("a new folder");
+    let mut recorder = Recorder::open(folder.path(), options, now()).expect("a new folder");
     let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), now()).expect("a valid kind");
     let builder = Informer::<Pod>::builder(server.client()).managed_fields(ManagedFields::Keep).lazy();
     let pods: Informer<Lazy<Pod>> = builder.start().expect("in a runtime");
@@ -105,7 +93,7 @@ async fn record(name: &str) -> Recorded {
     let end = now();
     recorder.close(end).expect("the disk has space");
     churning.stop().await;
-    let history = History::open(&folder.0).expect("a history");
+    let history = History::open(folder.path()).expect("a history");
     Recorded { _folder: folder, history, initial, end, states }
 }
 
@@ -116,7 +104,7 @@ fn versions(pods: &Informer<Pod>) -> Versions {
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_gives_the_same_cache_after_every_event() {
-    let recorded = record("cache").await;
+    let recorded = record().await;
     let replay = recorded.history.replay(recorded.initial..recorded.end).immediate();
     let kind = replay.kind("", "v1", "pods").unwrap();
     let last = replay.last_version(kind).unwrap().unwrap();
@@ -151,7 +139,7 @@ async fn a_replay_gives_the_same_cache_after_every_event() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_has_the_original_spacing_or_another_speed() {
-    let recorded = record("speed").await;
+    let recorded = record().await;
     for (speed, divisor) in [(1.0, 1), (10.0, 10)] {
         let replay = recorded.history.replay(recorded.initial..recorded.end).speed(speed);
         let last = replay.last_version(replay.kind("", "v1", "pods").unwrap()).unwrap().unwrap();
@@ -174,7 +162,7 @@ async fn a_replay_has_the_original_spacing_or_another_speed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_starts_at_any_moment() {
-    let recorded = record("moment").await;
+    let recorded = record().await;
     let middle = recorded.initial + recorded.end.duration_since(recorded.initial) / 2;
     let replay = recorded.history.replay(middle..recorded.end).immediate();
     let last = replay.last_version(replay.kind("", "v1", "pods").unwrap()).unwrap().unwrap();
@@ -191,9 +179,9 @@ async fn a_replay_starts_at_any_moment() {
 }
 
 /// Records the pods of a server while `work` runs, until all of its changes are recorded.
-async fn recorded_while(name: &str, server: &DevServer, work: impl AsyncFnOnce()) -> (TempFolder, History) {
-    let folder = folder(name);
-    let recording = Recording::start(&folder.0, RecorderOptions::default()).expect("a new folder");
+async fn recorded_while(server: &DevServer, work: impl AsyncFnOnce()) -> (TempFolder, History) {
+    let folder = TempFolder::new("kube-informer-history");
+    let recording = Recording::start(folder.path(), RecorderOptions::default()).expect("a new folder");
     let sink = recording.sink(Kind::new("", "v1", "Pod", "pods"), None).await.expect("pods are recorded");
     let source = ListWatch::lazy_dynamic(server.client(), None, &ApiResource::erase::<Pod>(&()));
     let last_error = sink.last_error();
@@ -208,7 +196,7 @@ async fn recorded_while(name: &str, server: &DevServer, work: impl AsyncFnOnce()
     cancel.cancel();
     task.await.expect("it does not panic");
     recording.stop().await.expect("the disk has space");
-    let history = History::open(&folder.0).expect("a history");
+    let history = History::open(folder.path()).expect("a history");
     (folder, history)
 }
 
@@ -230,7 +218,7 @@ fn last_state(history: &History) -> Versions {
 async fn a_recording_ends_with_the_state_of_the_server() {
     let server = DevServer::start();
     let churning = server.churn(Churn::pods(30).rate(100.0));
-    let (_folder, history) = recorded_while("recording", &server, async || {
+    let (_folder, history) = recorded_while(&server, async || {
         tokio::time::sleep(Duration::from_secs(5)).await;
         churning.stop().await;
     })
@@ -246,7 +234,7 @@ async fn a_recording_ends_with_the_state_of_the_server() {
 async fn a_list_after_a_lost_watch_ends_a_gap_with_its_reason() {
     let server = DevServer::start();
     let churning = server.churn(Churn::pods(30).rate(0.0));
-    let (_folder, history) = recorded_while("gap", &server, async || {
+    let (_folder, history) = recorded_while(&server, async || {
         tokio::time::sleep(Duration::from_secs(5)).await;
         // The version of the last event has expired.
         let maps: kube::Api<ConfigMap> = kube::Api::default_namespaced(server.client());
@@ -300,7 +288,7 @@ async fn decisions(recorded: &Recorded) -> Vec<(Key, String)> {
 
 #[tokio::test(start_paused = true)]
 async fn a_controller_on_a_replay_makes_the_same_decisions_twice() {
-    let recorded = record("decisions").await;
+    let recorded = record().await;
     let first = decisions(&recorded).await;
     // Each pod of the initial list and most of the 399 changes; changes that arrive together are one reconcile.
     assert!(first.len() > 300, "{} decisions", first.len());

@@ -13,28 +13,27 @@ use kube_informer::{
     subscription::{Policy, Replay, SubscribeOptions, Subscription},
     wire::ManagedFields,
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
+use testkit::TempFolder;
 
 const STORAGES: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
 
-/// A temporary folder that is removed on drop.
-pub(crate) struct Folder(pub(crate) PathBuf);
+/// A temporary folder with saved caches.
+pub(crate) struct Folder(TempFolder);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("informer-restarts-{}-{number}", std::process::id())))
+        Self(TempFolder::new("informer-restarts"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Copies the folder as a process would leave it that is killed now.
     pub(crate) fn killed(&self) -> Self {
         let copy = Self::new();
-        copy_below(&self.0, &copy.0);
+        copy_below(self.path(), copy.path());
         copy
     }
 }
@@ -52,15 +51,9 @@ fn copy_below(from: &Path, to: &Path) {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 impl From<&Folder> for Save {
     fn from(folder: &Folder) -> Self {
-        Self::in_folder(&folder.0).interval(Duration::ZERO)
+        Self::in_folder(folder.path()).interval(Duration::ZERO)
     }
 }
 
@@ -405,7 +398,7 @@ async fn secrets_are_saved_only_on_request() {
     assert!(matches!(metadata, Err(StartError::SecretsNotSaved)));
     let lazy = Informer::<Secret>::builder(server.client()).lazy().save_to(&folder).build();
     assert!(matches!(lazy, Err(StartError::SecretsNotSaved)));
-    assert!(!folder.0.exists());
+    assert!(!folder.path().exists());
     let saved = secrets().save_to(Save::from(&folder).secrets()).start().unwrap();
     saved.synced().await.unwrap();
     saved.stop();
@@ -419,8 +412,8 @@ async fn saved_files_are_private() {
     let (cluster, folder) = (abc().await, Folder::new());
     run_once(&cluster, &folder).await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let below = folder.0.join("default");
-    assert_eq!([mode(&folder.0), mode(&below), mode(&below.join("state"))], [0o700, 0o700, 0o600]);
+    let below = folder.path().join("default");
+    assert_eq!([mode(folder.path()), mode(&below), mode(&below.join("state"))], [0o700, 0o700, 0o600]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -466,21 +459,21 @@ async fn a_saved_transform_has_a_name_and_restored_objects_are_transformed() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_runs_without_a_writable_folder() {
     let (cluster, folder) = (abc().await, Folder::new());
-    std::fs::write(&folder.0, "a file").unwrap();
-    let maps = maps(&cluster).save_to(folder.0.join("below")).start().unwrap();
+    std::fs::write(folder.path(), "a file").unwrap();
+    let maps = maps(&cluster).save_to(folder.path().join("below")).start().unwrap();
     maps.synced().await.unwrap();
     let failing = maps.status().saving.unwrap().error.unwrap();
     assert!(failing.contains("failed to create the folder"), "{failing}");
     maps.stop();
     maps.stopped().await;
-    std::fs::remove_file(&folder.0).unwrap();
+    std::fs::remove_file(folder.path()).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_corrupt_file_causes_a_cold_start() {
     let (cluster, folder) = (abc().await, Folder::new());
     run_once(&cluster, &folder).await;
-    let state = folder.0.join("default/state");
+    let state = folder.path().join("default/state");
     let mut bytes = std::fs::read(&state).unwrap();
     bytes[20] ^= 1;
     std::fs::write(&state, bytes).unwrap();

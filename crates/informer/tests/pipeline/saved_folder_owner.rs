@@ -24,7 +24,7 @@ async fn root_restores_a_folder_of_another_user() {
     first.stop();
     first.stopped().await;
     drop(first);
-    if let Err(error) = change_owner(&folder.0) {
+    if let Err(error) = change_owner(folder.path()) {
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "only root can change the owner: {error}");
         return;
     }

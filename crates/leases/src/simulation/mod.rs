@@ -6,7 +6,6 @@
 //! `KUBE_LEASES_SEEDS=100000 cargo test --release -p kube-leases simulation` runs more seeds,
 //! `KUBE_LEASES_FIRST_SEED` sets the first of them, and `KUBE_LEASES_SEED=7` runs one.
 
-mod rng;
 mod server;
 mod process;
 mod world;

@@ -7,11 +7,11 @@ use crate::replica::Replica;
 use crate::request::Now;
 use crate::shard_table::Phase;
 use crate::simulation::Bug;
-use crate::simulation::rng::Rng;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::Random;
 
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -129,7 +129,7 @@ impl Process {
     }
 
     /// Polls all reconciles once, as a runtime does, and starts new ones. Returns the polls.
-    pub(crate) fn poll(&mut self, real: Duration, rng: &mut Rng) -> Vec<Poll> {
+    pub(crate) fn poll(&mut self, real: Duration, rng: &mut Random) -> Vec<Poll> {
         let now = self.clock.boot(real);
         let deadline = self.replica.deadline();
         let holdings: BTreeMap<_, _> =

@@ -1,8 +1,9 @@
 //! A truncated or damaged file restores the batches before the damage, or returns an error.
 
-use crate::model::{Folder, Random, State, object, open, reopened, save};
+use crate::model::{Folder, State, object, open, reopened, save};
 use kube_informer_saved::{Batch, Enqueue, OpenError};
 use kube_informer_wire::ResourceVersion;
+use testkit::Random;
 
 const BATCHES: u64 = 5;
 
@@ -115,8 +116,8 @@ fn restores_all_frames_of_a_batch_or_none() {
     let before = folder.bytes().len();
     let mut batch = Batch::new();
     for number in 0..20 {
-        let mut random = Random(number);
-        let noise: Vec<u8> = (0..32 << 10).flat_map(|_| random.next().to_le_bytes()).collect();
+        let mut random = Random::from_state(number);
+        let noise: Vec<u8> = (0..32 << 10).flat_map(|_| random.next_u64().to_le_bytes()).collect();
         batch.put(object(&format!("web/large-{number}"), 1, &noise));
     }
     batch.version(ResourceVersion::number(1));

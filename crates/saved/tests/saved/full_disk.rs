@@ -1,7 +1,7 @@
 //! A full disk is reported, keeps the saved state intact, and saving continues when there is space again.
 
 use crate::{
-    model::{Folder, Random, State, header, object, options, reopened},
+    model::{Folder, State, header, object, options, reopened},
     subprocess,
 };
 use kube_informer_saved::{Batch, Enqueue, OpenError, SaveError, SavedState, Snapshot, WriterEvent};
@@ -11,11 +11,12 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use testkit::Random;
 
 /// Returns 8 KiB of random bytes.
 fn noise(number: u64) -> Vec<u8> {
-    let mut random = Random(number);
-    (0..1024).flat_map(|_| random.next().to_le_bytes()).collect()
+    let mut random = Random::from_state(number);
+    (0..1024).flat_map(|_| random.next_u64().to_le_bytes()).collect()
 }
 
 fn noisy(number: u64) -> Batch {

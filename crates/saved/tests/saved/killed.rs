@@ -1,7 +1,7 @@
 //! A killed process leaves all flushed batches behind.
 
 use crate::{
-    model::{Folder, Random, State, batch, header, object, open, options, reopened},
+    model::{Folder, State, batch, header, object, open, options, reopened},
     subprocess,
 };
 use kube_informer_saved::{Batch, Enqueue, SavedState};
@@ -9,6 +9,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::process::ExitStatusExt,
 };
+use testkit::Random;
 
 const ROUNDS: u64 = 25;
 
@@ -34,7 +35,7 @@ fn restores_flushed_batches_after_a_kill() {
         write_until_killed(&folder);
     }
     let folder = Folder::new();
-    let mut random = Random(17);
+    let mut random = Random::from_state(17);
     let mut longest = 0;
     for round in 0..ROUNDS {
         let task = folder.path().to_str().unwrap();
@@ -43,8 +44,8 @@ fn restores_flushed_batches_after_a_kill() {
         // The pipe must stay open until the kill, or the process would end by itself.
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let flushed = lines.by_ref().filter_map(|line| line.strip_prefix("flushed ")?.parse::<u64>().ok());
-        let last_flushed = flushed.take(1 + random.below(60)).last().expect("it prints a line");
-        (0..random.below(2) * random.below(2_000)).for_each(|_| std::thread::yield_now());
+        let last_flushed = flushed.take(1 + random.index(60)).last().expect("it prints a line");
+        (0..random.index(2) * random.index(2_000)).for_each(|_| std::thread::yield_now());
         process.kill().unwrap();
         let ended = process.wait().unwrap();
         assert_eq!(ended.signal(), Some(9), "it was running when it was killed");

@@ -8,9 +8,9 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
+use testkit::{Random, TempFolder};
 
 /// A reference model of a saved state: uid, version and bytes by key, and the version to resume from.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -75,15 +75,15 @@ pub(crate) fn batch(number: u64) -> Batch {
 }
 
 fn step(number: u64, state: &mut State, batch: &mut Batch) {
-    let mut random = Random(number + 1);
-    for _ in 0..1 + random.below(4) {
-        let key = format!("web/pod-{}", random.below(20));
-        if random.below(4) == 0 {
+    let mut random = Random::from_state(number + 1);
+    for _ in 0..1 + random.index(4) {
+        let key = format!("web/pod-{}", random.index(20));
+        if random.index(4) == 0 {
             state.objects.remove(&key);
             batch.delete(key.parse().unwrap());
         } else {
             let bytes =
-                format!("{{\"number\":{number},\"noise\":{}}}", random.next()).repeat(random.below(8));
+                format!("{{\"number\":{number},\"noise\":{}}}", random.next_u64()).repeat(random.index(8));
             state.put(&key, number, bytes.clone().into_bytes());
             batch.put(object(&key, number, bytes.as_bytes()));
         }
@@ -92,40 +92,20 @@ fn step(number: u64, state: &mut State, batch: &mut Batch) {
     batch.version(ResourceVersion::number(number));
 }
 
-/// A seeded random number generator (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % limit.max(1) as u64).unwrap()
-    }
-}
-
-/// A temporary folder that is deleted on drop.
-pub(crate) struct Folder(PathBuf);
+/// A temporary folder with a saved state.
+pub(crate) struct Folder(TempFolder);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("saved-test-{}-{count}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
+        Self(TempFolder::new("saved-test"))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.0.join("state")
+        self.path().join("state")
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -136,12 +116,6 @@ impl Folder {
     pub(crate) fn open_with(&self, bytes: &[u8]) -> Result<Restored, kube_informer_saved::OpenError> {
         std::fs::write(self.state(), bytes).unwrap();
         SavedState::open(self.path(), &header(), options()).map(|(_, restored)| restored)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

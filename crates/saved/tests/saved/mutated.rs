@@ -2,9 +2,10 @@
 
 use crate::{
     file_parts::FileParts,
-    model::{Folder, Random, State, open, save},
+    model::{Folder, State, open, save},
 };
 use std::time::{Duration, Instant};
+use testkit::Random;
 
 /// The time limit. The changes are the same in every run.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -21,20 +22,20 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     if bytes.is_empty() {
         return bytes.push(0);
     }
-    let at = random.below(bytes.len());
-    let end = (at + random.below(40)).min(bytes.len());
-    match random.below(7) {
-        0 => bytes[at] ^= 1 << random.below(8),
-        1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+    let at = random.index(bytes.len());
+    let end = (at + random.index(40)).min(bytes.len());
+    match random.index(7) {
+        0 => bytes[at] ^= 1 << random.index(8),
+        1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.index(5)],
         2 => drop(bytes.drain(at..end)),
         3 => {
             let copy = bytes[at..end].to_vec();
-            let to = random.below(bytes.len());
+            let to = random.index(bytes.len());
             bytes.splice(to..to, copy);
         }
         4 => bytes[at..end].fill(0xff),
         5 => bytes.truncate(at),
-        _ => bytes.insert(at, random.next().to_le_bytes()[0]),
+        _ => bytes.insert(at, random.next_u64().to_le_bytes()[0]),
     }
 }
 
@@ -45,9 +46,9 @@ fn restores_an_earlier_state_from_a_changed_file() {
     let states: Vec<State> = (0..=12).map(State::after).collect();
     let start = Instant::now();
     for round in 0..ROUNDS {
-        let mut random = Random(round);
+        let mut random = Random::from_state(round);
         let mut changed = bytes.clone();
-        (0..=random.below(4)).for_each(|_| mutate(&mut changed, &mut random));
+        (0..=random.index(4)).for_each(|_| mutate(&mut changed, &mut random));
         if let Ok(restored) = folder.open_with(&changed) {
             let state = State::of(&restored);
             assert!(states.contains(&state), "round {round}: {state:?}");
@@ -65,10 +66,10 @@ fn changed_records_with_valid_checksums_never_cause_a_panic() {
     let start = Instant::now();
     let mut restored_objects = 0;
     for round in 0..ROUNDS {
-        let mut random = Random(round);
+        let mut random = Random::from_state(round);
         let mut parts = FileParts::of(&bytes);
-        let frame = random.below(parts.bodies.len());
-        (0..=random.below(3)).for_each(|_| mutate(&mut parts.bodies[frame], &mut random));
+        let frame = random.index(parts.bodies.len());
+        (0..=random.index(3)).for_each(|_| mutate(&mut parts.bodies[frame], &mut random));
         let restored = folder.open_with(&parts.to_file()).expect("the header is intact");
         restored_objects += restored.objects().len();
         if start.elapsed() > LIMIT {

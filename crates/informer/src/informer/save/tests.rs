@@ -15,38 +15,35 @@ use kube_informer_saved::{
 };
 use kube_informer_wire::{ManagedFields, ResourceVersion};
 use std::{
-    path::PathBuf,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
+use testkit::TempFolder;
 
-/// A temporary folder.
-struct Folder(PathBuf);
+/// A temporary folder with a saved cache.
+struct Folder(TempFolder);
 
 impl Folder {
     fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("informer-saved-{}-{number}", std::process::id())))
+        Self(TempFolder::new("informer-saved"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn open(&self) -> (SavedState, Restored) {
-        SavedState::open(&self.0, &Header::new("", "v1", "configmaps").transform(""), Options::default())
-            .unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let header = Header::new("", "v1", "configmaps").transform("");
+        SavedState::open(self.path(), &header, Options::default()).unwrap()
     }
 }
 
 fn saver(server: &DevServer, folder: &Folder) -> Saver<ConfigMap> {
-    let source = SourceFolder { namespace: None, path: folder.0.clone() };
+    let source = SourceFolder { namespace: None, path: folder.path().to_owned() };
     let format = FormatId::new::<ConfigMap>(ManagedFields::Drop);
     let cluster = Arc::new(Cluster::new(server.client()));
     Saver::new(source, format, cluster, SaverInit::empty(folder.open().0))
@@ -88,12 +85,12 @@ async fn a_failed_save_is_retried_at_the_end_if_the_state_has_a_version_and_was_
     for (version, handled, expected) in [(Some(9), 5, Some(9)), (None, 5, None), (Some(9), 4, None)] {
         let folder = Folder::new();
         let saver = saver(&server, &folder);
-        std::fs::remove_dir_all(&folder.0).unwrap();
+        std::fs::remove_dir_all(folder.path()).unwrap();
         saver.applied(applied(Some(7)));
         while saver.status().last_error.is_none() {
             std::thread::yield_now();
         }
-        std::fs::create_dir(&folder.0).unwrap();
+        std::fs::create_dir(folder.path()).unwrap();
         saver.applied(AppliedState { position: 5, handled, ..applied(version) });
         saver.close(applied(version).snapshot, handled);
         let found = folder.open().1.version().cloned();
@@ -138,7 +135,7 @@ const INVALID: &str = r#"{"metadata":7}"#;
 async fn a_state_of_another_program_is_validated_before_it_is_used() {
     let server = DevServer::start();
     let maps = |folder: &Folder| -> InformerBuilder<ConfigMap> {
-        Informer::<ConfigMap>::builder(server.client()).save_to(&folder.0)
+        Informer::<ConfigMap>::builder(server.client()).save_to(folder.path())
     };
     let this = FormatId::new::<ConfigMap>(ManagedFields::Drop).to_string();
     let another = format!("{}\nanother\n", this.lines().next().unwrap());
@@ -201,7 +198,7 @@ fn folder_of_version_0_1(format: &str) -> Folder {
     let snapshot = snapshot.attach(FORMAT, format!("{format}\n9f86d081884c7d65\n").into());
     assert_eq!(saved.replace(snapshot), Enqueue::Queued);
     saved.close().unwrap();
-    let file = std::fs::read(folder.0.join("state")).unwrap();
+    let file = std::fs::read(folder.path().join("state")).unwrap();
     assert!(file.starts_with(b"kisaved\n\x01\0\0\0"), "0.1 wrote files of format 1");
     folder
 }
@@ -222,7 +219,7 @@ async fn a_folder_of_version_0_1_is_restored_or_relisted_with_one_warning() {
         let _guard = tracing::subscriber::set_default(warnings.clone());
         let maps = |server: &DevServer| {
             let builder = Informer::<ConfigMap>::builder(server.client()).managed_fields(managed_fields);
-            builder.save_to(&folder.0).build().unwrap()
+            builder.save_to(folder.path()).build().unwrap()
         };
         let informer = maps(&server);
         assert_eq!(informer.status().restored.is_some(), is_restored, "{format}");
@@ -247,11 +244,11 @@ async fn files_of_version_0_1_with_other_contents_are_relisted_with_one_warning(
     for (file, expected) in [(&encoded[..], 1), (&compressed[..], 2)] {
         let server = DevServer::start();
         let folder = Folder::new();
-        std::fs::create_dir(&folder.0).unwrap();
-        std::fs::write(folder.0.join("state"), file).unwrap();
+        std::fs::create_dir(folder.path()).unwrap();
+        std::fs::write(folder.path().join("state"), file).unwrap();
         let warnings = Warnings::default();
         let _guard = tracing::subscriber::set_default(warnings.clone());
-        let save = Save::in_folder(&folder.0).cluster("5f1e");
+        let save = Save::in_folder(folder.path()).cluster("5f1e");
         let pods = Informer::<Pod>::builder(server.client()).save_to(save).build().unwrap();
         assert!(pods.status().restored.is_none() && pods.is_empty());
         // A file with an incomplete end has a warning for that, too.

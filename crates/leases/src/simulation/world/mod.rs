@@ -8,13 +8,13 @@ use crate::request::{Outgoing, RequestError, Response, Target};
 use crate::restore::Listing;
 use crate::simulation::Bug;
 use crate::simulation::process::{Process, SkewedClock, State};
-use crate::simulation::rng::Rng;
 use crate::simulation::server::{Change, Server};
 use crate::timing::Timing;
 use k8s_openapi::jiff::SignedDuration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::Random;
 
 const FAULTY: Duration = Duration::from_secs(30);
 const CALM: Duration = Duration::from_secs(40);
@@ -132,7 +132,7 @@ struct Plan {
 
 #[derive(Debug)]
 pub(crate) struct World {
-    rng: Rng,
+    rng: Random,
     bug: Option<Bug>,
     plan: Plan,
     now: Duration,
@@ -161,7 +161,7 @@ pub(crate) struct Violation(pub(crate) String);
 
 impl World {
     pub(crate) fn new(seed: u64, bug: Option<Bug>) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = Random::from_state(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let counts = [1, 4, 5, 8, 16, 16];
         let count = *rng.pick(&counts);
         let shards = |count| Mode::Shards { count, key: ShardKey::Namespace };
@@ -497,7 +497,7 @@ impl World {
                 (0..self.networks.len()).for_each(|index| self.cut_watch(index));
             }
             (7, _) => {
-                let pick = self.rng.next();
+                let pick = self.rng.next_u64();
                 self.server.touch(pick);
                 self.publish();
             }
@@ -508,7 +508,7 @@ impl World {
 
     /// Restores the server from a backup. All watches are cut.
     fn restore_server(&mut self) {
-        let pick = self.rng.next();
+        let pick = self.rng.next_u64();
         self.server.restore(pick);
         self.exclusive_from = self.now + 2 * AFTER_RESTORE;
         (0..self.networks.len()).for_each(|index| self.cut_watch(index));
