@@ -2,7 +2,6 @@
 
 use crate::{cluster::Cluster, restart::Folder};
 use k8s_openapi::{
-    NamespaceResourceScope,
     api::core::v1::{ConfigMap, Pod},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -22,7 +21,6 @@ use kube_informer::{
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
@@ -121,7 +119,8 @@ fn check_equal(decoded_cache: &Informer<Pod>, compressed: &Informer<Pod>) {
 }
 
 /// A config map type that counts how often it is decoded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Resource)]
+#[resource(inherit = "ConfigMap")]
 struct Counted {
     metadata: ObjectMeta,
     data: BTreeMap<String, String>,
@@ -144,30 +143,6 @@ impl<'de> Deserialize<'de> for Counted {
         }
         DECODED.fetch_add(1, Ordering::Relaxed);
         Fields::deserialize(deserializer).map(|Fields { metadata, data }| Self { metadata, data })
-    }
-}
-
-impl Resource for Counted {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "ConfigMap".into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        "configmaps".into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reflectors for typed and dynamic objects, metadata only, custom structs, namespaces and selectors.
 
 use k8s_openapi::{
-    NamespaceResourceScope,
     api::core::v1::{ConfigMap, Node},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -18,7 +17,6 @@ use kube_informer::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
@@ -126,35 +124,12 @@ async fn watches_dynamic_objects_metadata_and_cluster_scoped_kinds() {
 }
 
 /// A config map that must have data.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Resource)]
+#[resource(inherit = "ConfigMap")]
 struct Settings {
     metadata: ObjectMeta,
     #[expect(dead_code, reason = "only decoded")]
     data: BTreeMap<String, String>,
-}
-
-impl Resource for Settings {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "ConfigMap".into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        "configmaps".into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,14 +12,14 @@ use kube_informer::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{
-    borrow::Cow,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
 
 /// A `ConfigMap` whose `Deserialize` implementation panics at the value `panic`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, Resource)]
+#[resource(inherit = "ConfigMap")]
 struct Fragile {
     metadata: ObjectMeta,
     #[serde(default, deserialize_with = "panics")]
@@ -35,30 +35,6 @@ fn panics<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Values>, 
     let values = Option::<Values>::deserialize(deserializer)?;
     assert!(values.as_ref().is_none_or(|values| values.value != "panic"), "a bug of the user");
     Ok(values)
-}
-
-impl Resource for Fragile {
-    type DynamicType = ();
-    type Scope = kube::core::NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "ConfigMap".into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        "configmaps".into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 fn value(map: Option<Arc<Fragile>>) -> Option<String> {
