@@ -115,8 +115,8 @@ pub(super) fn condition_errors(path: &str, conditions: &Value, scope: &Scope) ->
             "" => errors.push(FieldError::required(&field("name"), "")),
             name => {
                 let broken = broken_key(name);
-                errors
-                    .extend(broken.map(|detail| FieldError::invalid(&field("name"), &name.into(), &detail)));
+                let invalid = |detail: &String| FieldError::invalid(&field("name"), &name.into(), detail);
+                errors.extend(broken.iter().map(invalid));
                 if !names.insert(name) {
                     errors.push(FieldError::duplicate(&field("name"), &name.into()));
                 }

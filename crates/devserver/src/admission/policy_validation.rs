@@ -136,8 +136,8 @@ fn audit_errors(object: &Value, scope: &Scope) -> Vec<FieldError> {
         let key = text(annotation, "key").unwrap_or_default();
         let name = format!("{}/{key}", metadata::name(object));
         let broken = broken_key(&name);
-        errors
-            .extend(broken.map(|detail| FieldError::invalid(&field("key"), &name.as_str().into(), &detail)));
+        let invalid = |detail: &String| FieldError::invalid(&field("key"), &name.as_str().into(), detail);
+        errors.extend(broken.iter().map(invalid));
         match text(annotation, "valueExpression").unwrap_or_default() {
             source if source.trim().is_empty() => {
                 errors.push(FieldError::required(

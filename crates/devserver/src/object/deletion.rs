@@ -59,7 +59,7 @@ pub(crate) enum Decision {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
     /// The uid differs.
-    #[error("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}")]
+    #[error("the UID in the precondition ({wanted}) does not match the UID in record ({found})")]
     Uid {
         /// The expected value.
         wanted: String,
@@ -68,7 +68,7 @@ pub(crate) enum Mismatch {
     },
     /// The resourceVersion differs.
     #[error(
-        "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
+        "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found})"
     )]
     Version {
         /// The expected value.
@@ -129,6 +129,14 @@ pub(crate) fn is_finished(object: &Value) -> bool {
     metadata::is_deleting(object)
         && metadata::finalizers(object).next().is_none()
         && metadata::number(object, "deletionGracePeriodSeconds") == 0
+}
+
+/// Returns the state of a pod in the response to its deletion: it is deleted gracefully, even without a grace period.
+pub(crate) fn last_state(pod: &Value, terms: &Terms, now: &str) -> Value {
+    match metadata::is_deleting(pod) && metadata::number(pod, "deletionGracePeriodSeconds") == 0 {
+        true => pod.clone(),
+        false => marked(pod, terms, now),
+    }
 }
 
 fn marked(object: &Value, terms: &Terms, now: &str) -> Value {

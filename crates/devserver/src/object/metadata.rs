@@ -59,6 +59,7 @@ pub(crate) fn drop_empty(object: &mut Value) {
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let is_empty = match of(object).get(field) {
             None => false,
+            Some(Value::Null) => true,
             Some(Value::Object(map)) => map.is_empty(),
             Some(Value::Array(list)) => list.is_empty(),
             Some(_) => false,

@@ -4,30 +4,24 @@ use crate::invalid::FieldError;
 use crate::registry::Resource;
 use serde_json::json;
 
-/// Checks the name of an object by the rule of its kind.
-///
-/// # Errors
-/// If the name is missing, or not allowed for the kind.
-pub(crate) fn validate_name(resource: &Resource, name: &str) -> Result<(), FieldError> {
+/// Returns the rules of its kind that the name of an object breaks.
+pub(crate) fn name_errors(resource: &Resource, name: &str) -> Vec<FieldError> {
     if name.is_empty() {
-        return Err(FieldError::required("metadata.name", "name or generateName is required"));
+        return vec![FieldError::required("metadata.name", "name or generateName is required")];
     }
-    let details = Rule::of(resource).broken_by(name);
-    match details.first() {
-        None => Ok(()),
-        Some(detail) => Err(FieldError::invalid("metadata.name", &json!(name), detail)),
-    }
+    let broken = Rule::of(resource).broken_by(name);
+    broken.iter().map(|detail| FieldError::invalid("metadata.name", &json!(name), detail)).collect()
 }
 
-/// What is wrong with a `generateName`, of which the last dash is followed by other characters.
-pub(super) fn broken_prefix(resource: &Resource, prefix: &str) -> Option<String> {
+/// Returns the rules that a `generateName` breaks, of which the last dash is followed by other characters.
+pub(super) fn broken_prefix(resource: &Resource, prefix: &str) -> Vec<String> {
     if prefix.is_empty() {
-        return None;
+        return Vec::new();
     }
     let rule = Rule::of(resource);
     let start = prefix.strip_suffix('-').filter(|start| !start.is_empty() && rule != Rule::PathSegment);
     let name = start.map_or_else(|| prefix.to_owned(), |start| format!("{start}a"));
-    rule.broken_by(&name).into_iter().next()
+    rule.broken_by(&name)
 }
 
 /// Completes `generateName` with five characters of random bits.
@@ -86,6 +80,11 @@ impl Rule {
         let too_long = (name.len() > limit).then(|| format!("must be no more than {limit} characters"));
         too_long.into_iter().chain((!is_formed).then(|| form.to_owned())).collect()
     }
+}
+
+/// Returns the rules for subdomains that a text breaks.
+pub(super) fn broken_subdomain(text: &str) -> Vec<String> {
+    Rule::Subdomain.broken_by(text)
 }
 
 fn broken_segment(name: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! The form in which the API server stores what clients send.
 
 use crate::apply::built_in;
+use crate::object::metadata;
 use crate::registry::Resource;
 use crate::structural;
 use bytes::Bytes;
@@ -37,6 +38,9 @@ pub(crate) fn normalize(resource: &Resource, object: &mut Value) -> Result<(), E
         Schema::partial_object_metadata().encode(object)?;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|name, _| METADATA.contains(&name.as_str()));
+        }
+        if object.get("metadata").is_some_and(Value::is_object) {
+            metadata::drop_empty(object);
         }
         if let Some(schema) = resource.schema.as_deref() {
             structural::fill(schema, object);

@@ -3,7 +3,7 @@
 use crate::invalid::FieldError;
 use crate::object::{
     metadata,
-    name::{broken_prefix, is_subdomain},
+    name::{broken_prefix, broken_subdomain, name_errors},
 };
 use crate::registry::Resource;
 use serde_json::{Value, json};
@@ -12,47 +12,118 @@ use serde_json::{Value, json};
 const ANNOTATIONS: usize = 256 << 10;
 /// How long the name in a key and the value of a label may be.
 const LABEL: usize = 63;
-/// How long the prefix of a key may be.
-const PREFIX: usize = 253;
 /// Finalizers of Kubernetes' own, which have no prefix.
 const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// Each rule that the metadata of an object break.
-pub(crate) fn metadata_flaws(resource: &Resource, object: &Value) -> Vec<FieldError> {
+/// Returns the rules that the metadata of a new object with this name break.
+pub(crate) fn new_metadata_errors(resource: &Resource, name: &str, object: &Value) -> Vec<FieldError> {
+    let mut errors = name_errors(resource, name);
+    let prefix = metadata::text(object, "generateName");
+    let broken = broken_prefix(resource, prefix);
+    errors.extend(broken.into_iter().map(|detail| invalid("metadata.generateName", prefix, &detail)));
+    errors.extend(shared_errors(object));
+    errors.extend(finalizer_errors(object));
+    errors.extend(bare_finalizer_errors(resource, object));
+    errors
+}
+
+/// Returns the rules that the metadata of an updated object break.
+///
+/// kube-apiserver applies the same rules to every kind as to a new object and again as to an update, and those of the kind after them.
+/// It does not merge their results, so that an error occurs up to four times among the causes.
+pub(crate) fn updated_metadata_errors(
+    resource: &Resource,
+    object: &Value,
+    scope: RuleScope,
+) -> Vec<FieldError> {
+    let shared = shared_errors(object);
+    let finalizers = finalizer_errors(object);
+    let bare = bare_finalizer_errors(resource, object);
+    let mut errors = finalizers.clone();
+    (0..3).for_each(|_| errors.extend_from_slice(&shared));
+    errors.extend_from_slice(&bare);
+    if scope == RuleScope::Object && is_validated_completely(resource) {
+        errors.extend(shared);
+        errors.extend(finalizers);
+        errors.extend(bare);
+    }
+    errors
+}
+
+/// The rules of a kind that apply to an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RuleScope {
+    /// Those of the object.
+    Object,
+    /// Those of a part of it, such as the status.
+    Part,
+}
+
+/// Returns whether the rules of a kind for updates include those for new objects.
+fn is_validated_completely(resource: &Resource) -> bool {
+    match resource.storage() {
+        (
+            "",
+            "pods" | "configmaps" | "secrets" | "serviceaccounts" | "endpoints" | "nodes" | "namespaces",
+        )
+        | ("", "persistentvolumes" | "persistentvolumeclaims")
+        | ("apps", "statefulsets" | "controllerrevisions")
+        | ("batch", "jobs")
+        | ("rbac.authorization.k8s.io", _)
+        | ("networking.k8s.io", "ingresses" | "ingressclasses" | "ipaddresses")
+        | ("node.k8s.io", "runtimeclasses")
+        | ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates" | "deviceclasses")
+        | ("storage.k8s.io", "storageclasses" | "volumeattributesclasses" | "csistoragecapacities")
+        | ("certificates.k8s.io", _) => true,
+        _ => false,
+    }
+}
+
+/// Returns the errors of labels, annotations and owners.
+fn shared_errors(object: &Value) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     for (key, value) in texts(object, "labels") {
-        flaws.extend(broken_key(key).map(|detail| invalid("metadata.labels", key, &detail)));
-        flaws.extend(broken_value(value).map(|detail| invalid("metadata.labels", value, detail)));
+        flaws.extend(broken_key(key).into_iter().map(|detail| invalid("metadata.labels", key, &detail)));
+        flaws
+            .extend(broken_value(value).into_iter().map(|detail| invalid("metadata.labels", value, &detail)));
     }
     let mut size = 0;
     for (key, value) in texts(object, "annotations") {
         size += key.len() + value.len();
         // The API server takes upper case here.
         let broken = broken_key(&key.to_ascii_lowercase());
-        flaws.extend(broken.map(|detail| invalid("metadata.annotations", key, &detail)));
+        flaws.extend(broken.into_iter().map(|detail| invalid("metadata.annotations", key, &detail)));
     }
     if size > ANNOTATIONS {
         flaws.push(FieldError::too_long("metadata.annotations", ANNOTATIONS));
     }
-    for (place, one) in metadata::finalizers(object).enumerate() {
-        flaws.extend(broken_key(one).map(|detail| invalid("metadata.finalizers", one, &detail)));
-        let may_be_bare = resource.is_custom() || resource.group == "apiextensions.k8s.io";
-        if !may_be_bare && !one.contains('/') && !STANDARD.contains(&one) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            flaws.push(invalid(&format!("metadata.finalizers[{place}]"), one, detail));
-        }
+    flaws.extend(owner_flaws(object));
+    flaws
+}
+
+/// Returns the errors of finalizers that are not qualified names.
+fn finalizer_errors(object: &Value) -> Vec<FieldError> {
+    let mut flaws = Vec::new();
+    for one in metadata::finalizers(object) {
+        flaws.extend(broken_key(one).into_iter().map(|detail| invalid("metadata.finalizers", one, &detail)));
     }
     let holds = |name: &str| metadata::finalizers(object).any(|one| one == name);
     if holds("orphan") && holds("foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         flaws.push(FieldError::invalid_omitted("metadata.finalizers", detail));
     }
-    let prefix = metadata::text(object, "generateName");
-    flaws.extend(
-        broken_prefix(resource, prefix).map(|detail| invalid("metadata.generateName", prefix, &detail)),
-    );
-    flaws.extend(owner_flaws(object));
     flaws
+}
+
+/// Returns the errors of finalizers without a prefix that are not those of Kubernetes. Custom resources may have them.
+fn bare_finalizer_errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    if resource.is_custom() || resource.group == "apiextensions.k8s.io" {
+        return Vec::new();
+    }
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    let finalizers = metadata::finalizers(object).enumerate();
+    let bare = finalizers.filter(|(_, one)| !one.contains('/') && !STANDARD.contains(one));
+    bare.map(|(place, one)| invalid(&format!("metadata.finalizers[{place}]"), one, detail)).collect()
 }
 
 fn owner_flaws(object: &Value) -> Vec<FieldError> {
@@ -93,31 +164,41 @@ fn texts<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
-/// What is wrong with a key of labels or annotations, or with a finalizer: a name, which may have a prefix.
-pub(crate) fn broken_key(key: &str) -> Option<String> {
+/// Returns the rules that a key of labels or annotations, or a finalizer breaks: a name, which may have a prefix.
+pub(crate) fn broken_key(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a valid label key {NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    if let Some(prefix) = prefix.filter(|prefix| prefix.len() > PREFIX || !is_subdomain(prefix)) {
-        return Some(format!("prefix part {prefix:?} must be a lowercase RFC 1123 subdomain"));
+    let mut broken = Vec::new();
+    match prefix {
+        None => {}
+        Some("") => broken.push("prefix part must be non-empty".to_owned()),
+        Some(prefix) => {
+            broken.extend(broken_subdomain(prefix).into_iter().map(|rule| format!("prefix part {rule}")));
+        }
     }
-    match name {
-        "" => Some("name part must be non-empty".to_owned()),
-        name if name.len() > LABEL => Some(format!("name part must be no more than {LABEL} bytes")),
-        name if !is_word(name) => Some(format!("name part {NAME}")),
-        _ => None,
+    match name.len() {
+        0 => broken.push("name part must be non-empty".to_owned()),
+        1..=LABEL => {}
+        _ => broken.push(format!("name part must be no more than {LABEL} bytes")),
     }
+    if !is_word(name) {
+        broken.push(format!("name part {NAME}"));
+    }
+    broken
 }
 
-/// What is wrong with the value of a label.
-pub(crate) fn broken_value(value: &str) -> Option<&'static str> {
-    match value {
-        "" => None,
-        value if value.len() > LABEL => Some("must be no more than 63 bytes"),
-        value if !is_word(value) => Some(VALUE),
-        _ => None,
-    }
+/// Returns the rules that the value of a label breaks.
+pub(crate) fn broken_value(value: &str) -> Vec<String> {
+    let too_long = (value.len() > LABEL).then(|| "must be no more than 63 bytes".to_owned());
+    let malformed = (!value.is_empty() && !is_word(value)).then(|| VALUE.to_owned());
+    too_long.into_iter().chain(malformed).collect()
 }
 
 const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \

@@ -1,5 +1,6 @@
 //! The addresses and node ports that the server assigns to services.
 
+use crate::invalid::FieldError;
 use crate::object::metadata;
 use serde_json::{Map, Value, json};
 
@@ -38,6 +39,17 @@ fn has_node_ports(spec: &Value) -> bool {
         Some("LoadBalancer") => spec["allocateLoadBalancerNodePorts"] != false,
         _ => false,
     }
+}
+
+/// Returns the error of a service without a name that needs an address: kube-apiserver stores the address with the name of its service, and
+/// before it validates the service.
+pub(crate) fn address_error(service: &Value) -> Option<FieldError> {
+    let spec = service.get("spec")?.as_object()?;
+    let has_address = text(spec, "type") == "ExternalName"
+        || ["clusterIP", "clusterIPs"].iter().any(|field| !is_empty(spec, field));
+    let is_nameless = metadata::name(service).is_empty();
+    let detail = "failed to allocate IP: the service has no name";
+    (is_nameless && !has_address).then(|| FieldError::invalid_omitted("spec.clusterIPs", detail))
 }
 
 /// Fills in the addresses of a service. An address is taken from `next` only if the service has none.
@@ -168,6 +180,16 @@ mod tests {
         assert_eq!(without_selector["ipFamilies"], json!(["IPv4", "IPv6"]));
         let external = json!({ "type": "ExternalName", "externalName": "a.b" });
         assert_eq!(assigned(&external), external);
+    }
+
+    #[test]
+    fn a_service_without_a_name_gets_no_address() {
+        let error = |service: &Value| address_error(service).map(|error| error.field);
+        let spec = json!({ "type": "ClusterIP" });
+        assert_eq!(error(&json!({ "spec": spec })), Some("spec.clusterIPs".to_owned()));
+        assert_eq!(error(&json!({ "metadata": { "name": "a" }, "spec": spec })), None);
+        assert_eq!(error(&json!({ "spec": { "type": "ClusterIP", "clusterIP": "None" } })), None);
+        assert_eq!(error(&json!({ "spec": { "type": "ExternalName" } })), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::deletion::{Decision, Mismatch, Policy, Preconditions, Terms, decide, is_finished};
 use super::{
-    NewObject, apply_status_update, check_fields, complete, field, generate_name, prepare_update, scale,
-    supported_fields, uid, validate_name,
+    NewObject, apply_status_update, check_fields, complete, field, generate_name, name::name_errors,
+    prepare_update, scale, supported_fields, uid,
 };
 use crate::corpus::Widgets;
 use crate::registry::Resource;
@@ -55,11 +55,11 @@ fn each_kind_has_its_rule_for_names() {
         ("apps", "deployments", "ä", Some("a lowercase RFC 1123 subdomain must consist of")),
     ];
     for (group, plural, name, detail) in table {
-        let found = validate_name(&resource(group, plural), name);
+        let found = name_errors(&resource(group, plural), name);
         match detail {
-            None => assert_eq!(found, Ok(()), "{name}"),
+            None => assert_eq!(found, [], "{name}"),
             Some(detail) => {
-                let text = found.unwrap_err().to_string();
+                let text = found[0].to_string();
                 assert!(
                     text.starts_with(&format!("metadata.name: Invalid value: {name:?}: {detail}")),
                     "{text}"
@@ -73,13 +73,13 @@ fn each_kind_has_its_rule_for_names() {
 fn a_missing_or_invalid_name_gets_the_text_of_kube_apiserver() {
     let pods = resource("", "pods");
     assert_eq!(
-        validate_name(&pods, "").unwrap_err().to_string(),
+        name_errors(&pods, "")[0].to_string(),
         "metadata.name: Required value: name or generateName is required"
     );
     let expected = "metadata.name: Invalid value: \"Foo_\": a lowercase RFC 1123 subdomain must consist of lower case \
         alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
         'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    assert_eq!(validate_name(&pods, "Foo_").unwrap_err().to_string(), expected);
+    assert_eq!(name_errors(&pods, "Foo_")[0].to_string(), expected);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn an_object_that_is_not_the_one_meant_stays() {
     };
     assert_eq!(decide(&object, &demands("u", "5"), &at_once(&object), NOW), Ok(Decision::Remove));
     let error = decide(&object, &demands("v", "5"), &at_once(&object), NOW).unwrap_err();
-    assert_eq!(error.to_string(), "Precondition failed: UID in precondition: v, UID in object meta: u");
+    assert_eq!(error.to_string(), "the UID in the precondition (v) does not match the UID in record (u)");
     let error = decide(&object, &demands("u", "4"), &at_once(&object), NOW).unwrap_err();
     assert_eq!(error, Mismatch::Version { wanted: "4".to_owned(), found: "5".to_owned() });
 }
@@ -376,12 +376,12 @@ proptest! {
     #[test]
     fn generated_names_are_names(start in "[a-z]([-a-z0-9]{0,80})", bits: u64) {
         let name = generate_name(&start, bits);
-        prop_assert!(name.len() <= 63 && validate_name(&resource("", "services"), &name).is_ok(), "{}", name);
+        prop_assert!(name.len() <= 63 && name_errors(&resource("", "services"), &name).is_empty(), "{}", name);
     }
 
     #[test]
     fn any_text_is_a_name_or_not(resource in testing::any_resource(), name in "\\PC{0,80}") {
-        let _ = validate_name(&resource, &name);
+        let _ = name_errors(&resource, &name);
         let _ = generate_name(&name, 3);
     }
 }

@@ -11,16 +11,13 @@ use serde_json::Value;
 /// The caller compares the versions before this call, and sets the new version afterwards.
 ///
 /// # Errors
-/// Returns errors if the client changes immutable fields; `new` is incomplete then.
+/// Returns errors if the client changes immutable metadata; `new` is completed nevertheless.
 pub(crate) fn prepare_update(
     resource: &Resource,
     old: &Value,
     new: &mut Value,
 ) -> Result<(), Vec<FieldError>> {
     let metadata_errors = metadata_errors(old, new);
-    if !metadata_errors.is_empty() {
-        return Err(metadata_errors);
-    }
     metadata::fields(new);
     resource.write_type(new);
     keep_identity(old, new);
@@ -36,7 +33,7 @@ pub(crate) fn prepare_update(
         metadata::of(new)
             .insert("generation".to_owned(), metadata::number(old, "generation").saturating_add(1).into());
     }
-    Ok(())
+    if metadata_errors.is_empty() { Ok(()) } else { Err(metadata_errors) }
 }
 
 /// Completes an object that a client sent to the status subresource: everything else is restored.
@@ -45,16 +42,13 @@ pub(crate) fn prepare_update(
 /// finalizers.
 ///
 /// # Errors
-/// Returns errors if the client changes immutable fields; `new` is incomplete then.
+/// Returns errors if the client changes immutable metadata; `new` is completed nevertheless.
 pub(crate) fn apply_status_update(
     resource: &Resource,
     old: &Value,
     new: &mut Value,
 ) -> Result<(), Vec<FieldError>> {
     let metadata_errors = metadata_errors(old, new);
-    if !metadata_errors.is_empty() {
-        return Err(metadata_errors);
-    }
     let mut next = old.as_object().cloned().unwrap_or_default();
     metadata::keep("status", new.get("status"), &mut next);
     if !keeps_metadata(resource) {
@@ -66,7 +60,7 @@ pub(crate) fn apply_status_update(
     }
     *new = Value::Object(next);
     resource.write_type(new);
-    Ok(())
+    if metadata_errors.is_empty() { Ok(()) } else { Err(metadata_errors) }
 }
 
 /// Returns true if a write to the status subresource does not change the metadata.
@@ -98,6 +92,7 @@ fn keep_identity(old: &Value, new: &mut Value) {
     meta.remove("selfLink");
 }
 
+/// Returns the errors of changes of immutable metadata. Each occurs twice, as the rules for all kinds and those of the kind report it.
 fn metadata_errors(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut metadata_errors = Vec::new();
     let (was, is) = (metadata::text(old, "uid"), metadata::text(new, "uid"));
@@ -114,6 +109,7 @@ fn metadata_errors(old: &Value, new: &Value) -> Vec<FieldError> {
         metadata_errors
             .push(FieldError::forbidden("metadata.finalizers", &format!("{detail}{{{}}}", added.join(", "))));
     }
+    metadata_errors.extend_from_within(..);
     metadata_errors
 }
 

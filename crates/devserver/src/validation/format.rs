@@ -52,8 +52,8 @@ fn too_long(text: &str, most: usize) -> Option<String> {
 
 impl Errors {
     /// Adds an error if there is a reason.
-    pub(super) fn check(&mut self, field: &Field<'_, '_>, broken: Option<String>) {
-        if let Some(detail) = broken {
+    pub(super) fn check(&mut self, field: &Field<'_, '_>, broken: impl IntoIterator<Item = String>) {
+        for detail in broken {
             self.invalid(field, &detail);
         }
     }
@@ -94,7 +94,7 @@ impl Errors {
     }
 
     pub(super) fn label_value(&mut self, field: &Field<'_, '_>) {
-        self.check(field, broken_value(field.text()).map(str::to_owned));
+        self.check(field, broken_value(field.text()));
     }
 
     pub(super) fn path_segment(&mut self, field: &Field<'_, '_>) {

@@ -280,6 +280,10 @@ pub(super) fn check_update(e: &mut Errors, old: &Field<'_, '_>, new: &Field<'_, 
         if old_spec.get(list).len() != spec.get(list).len() {
             return e.forbidden(&spec.get(list), "pod updates may not add or remove containers");
         }
+        // The rules for all pods report a missing image, too.
+        for container in spec.get(list).items() {
+            e.present(&container.get("image"));
+        }
     }
     check_deadline(e, &old_spec, &spec);
     check_added_tolerations(e, &old_spec, &spec);

@@ -110,7 +110,7 @@ pub(super) fn may_overcommit(name: &str) -> bool {
 fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
-        && crate::object::broken_key(&format!("requests.{name}")).is_none()
+        && crate::object::broken_key(&format!("requests.{name}")).is_empty()
 }
 
 /// Returns whether this is a resource of Kubernetes that a quota can limit.
@@ -120,8 +120,9 @@ pub(super) fn is_quota(name: &str) -> bool {
 
 /// Checks the name of a resource, which is the key of a map or a text.
 pub(super) fn check_name(e: &mut Errors, field: &Field<'_, '_>, name: &str, place: Place) {
-    if let Some(detail) = crate::object::broken_key(name) {
-        return name_error(e, field, name, &detail);
+    let broken = crate::object::broken_key(name);
+    if !broken.is_empty() {
+        return broken.iter().for_each(|detail| name_error(e, field, name, detail));
     }
     let has_prefix = name.contains('/');
     let is_quota_huge_page = name.starts_with("requests.hugepages-");

@@ -1,7 +1,10 @@
 //! Checks whether an object can be stored: its types, depth, size and metadata.
 
 use crate::invalid::FieldError;
-use crate::object::{DEEPEST, depth, metadata_flaws, normalize, scale, try_fill_defaults};
+use crate::object::{
+    DEEPEST, RuleScope, depth, new_metadata_errors, normalize, scale, try_fill_defaults,
+    updated_metadata_errors,
+};
 use crate::registry::Resource;
 use crate::structural::{self, Part};
 use crate::validation;
@@ -73,23 +76,42 @@ pub(crate) struct State<'o> {
     pub(crate) aspect: ObjectPart,
 }
 
-/// Checks an object with this name before it is stored.
-pub(crate) fn check(resource: &Resource, name: &str, state: State<'_>) -> Result<(), ErrorResponse> {
+/// Checks the kind of a custom resource. Objects of built-in kinds are refused when they are decoded.
+pub(crate) fn check_kind(resource: &Resource, name: &str, object: &Value) -> Result<(), ErrorResponse> {
+    let kind = object.get("kind").and_then(Value::as_str).filter(|kind| *kind != resource.kind);
+    let Some(kind) = kind.filter(|_| resource.is_custom()) else { return Ok(()) };
+    let detail = format!("must be {}", resource.kind);
+    let error = FieldError::invalid("kind", &kind.into(), &detail);
+    // kube-apiserver has the kind of the object in the details.
+    Err(ErrorResponse::invalid_fields(&resource.group, kind, name, &[error]))
+}
+
+/// Checks an object with this name before it is stored. `errors` are those that were found before; all errors are reported together.
+pub(crate) fn check(
+    resource: &Resource,
+    name: &str,
+    state: State<'_>,
+    mut errors: Vec<FieldError>,
+) -> Result<(), ErrorResponse> {
     let State { object, way, .. } = state;
     check_depth(resource, object, way)?;
     let own = Schema::of(&resource.api_version(), &resource.kind).filter(|_| !resource.is_custom());
     let message = own.unwrap_or(Schema::partial_object_metadata()).encode(object);
     let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
-    let mut flaws = metadata_flaws(resource, object);
-    flaws.extend(custom_errors(resource, state));
+    errors.extend(match (state.old, state.aspect) {
+        (None, _) => new_metadata_errors(resource, name, object),
+        (Some(_), ObjectPart::Whole) => updated_metadata_errors(resource, object, RuleScope::Object),
+        (Some(_), _) => updated_metadata_errors(resource, object, RuleScope::Part),
+    });
+    errors.extend(custom_errors(resource, state));
     if matches!(state.aspect, ObjectPart::Whole | ObjectPart::Scale) {
-        flaws.extend(validation::errors(resource, state.old, object));
+        errors.extend(validation::errors(resource, state.old, object));
     }
     if state.aspect == ObjectPart::Whole {
-        flaws.extend(side_effects::errors(resource, object));
+        errors.extend(side_effects::errors(resource, object));
     }
-    if !flaws.is_empty() {
-        return Err(ErrorResponse::invalid(resource, name, &flaws));
+    if !errors.is_empty() {
+        return Err(ErrorResponse::invalid(resource, name, &errors));
     }
     // Custom resources are stored as JSON.
     let size = if own.is_some() { message.len() } else { object.to_string().len() };

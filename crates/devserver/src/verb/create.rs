@@ -1,7 +1,7 @@
 //! Creates an object.
 
 use crate::admission::Operation;
-use crate::object::{NewObject, complete, generate_name, metadata, remove_system_fields, validate_name};
+use crate::object::{NewObject, complete, generate_name, metadata, remove_system_fields};
 use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
@@ -32,10 +32,6 @@ const ATTEMPTS: usize = 8;
 pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let object = request.object()?;
     let intent = request.intent("CreateOptions")?;
-    if !metadata::text(&object, "resourceVersion").is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(ErrorResponse::unexplained(message));
-    }
     let resource = &request.resource;
     let prefix = metadata::text(&object, "generateName");
     let is_generated = metadata::name(&object).is_empty() && !prefix.is_empty();
@@ -44,7 +40,7 @@ pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiRe
             true => generate_name(prefix, cluster.random()),
             false => metadata::name(&object).to_owned(),
         };
-        let draft = Draft { object: object.clone(), intent, way: RequestType::Sent };
+        let draft = Draft { object: object.clone(), intent, way: RequestType::Sent, origin: Origin::Create };
         match store(cluster, request, &name, draft).await? {
             Ok(record) => return created(cluster, request, record).await,
             Err(_) if is_generated && attempt < ATTEMPTS => {}
@@ -65,8 +61,8 @@ pub(crate) async fn create_by_update(
         return Err(ErrorResponse::conflict(&request.resource, &request.name, why));
     }
     authorization::check_create(cluster, request)?;
-    let stored =
-        store(cluster, request, &request.name, Draft { object, intent, way: RequestType::Sent }).await?;
+    let draft = Draft { object, intent, way: RequestType::Sent, origin: Origin::Update };
+    let stored = store(cluster, request, &request.name, draft).await?;
     match stored {
         Ok(record) => created(cluster, request, record).await.map(Some),
         Err(_) => Ok(None),
@@ -95,7 +91,8 @@ pub(crate) async fn create_by_apply(
         return Err(ErrorResponse::conflict(resource, name, why));
     }
     authorization::check_create(cluster, request)?;
-    let stored = store(cluster, request, name, Draft { object, intent, way: RequestType::Applied }).await?;
+    let draft = Draft { object, intent, way: RequestType::Applied, origin: Origin::Update };
+    let stored = store(cluster, request, name, draft).await?;
     match stored {
         Ok(record) => created(cluster, request, record).await.map(Some),
         Err(_) => Ok(None),
@@ -113,6 +110,16 @@ struct Draft {
     object: Value,
     intent: Intent,
     way: RequestType,
+    origin: Origin,
+}
+
+/// The request that creates an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A create request, whose object cannot have a version.
+    Create,
+    /// An update or an apply.
+    Update,
 }
 
 async fn store(
@@ -121,10 +128,11 @@ async fn store(
     name: &str,
     draft: Draft,
 ) -> Result<Result<Record, Missed>, ErrorResponse> {
-    let Draft { mut object, intent, way } = draft;
+    let Draft { mut object, intent, way, origin } = draft;
+    let version = metadata::text(&object, "resourceVersion").to_owned();
     let resource = &request.resource;
     checks::normalized(request, &mut object, way, "CreateOptions")?;
-    validate_name(resource, name).map_err(|error| ErrorResponse::invalid(resource, name, &[error]))?;
+    let checked_kind = checks::check_kind(resource, name, &object);
     escalation::check(cluster, request, &object)?;
     if side_effects::is_being_deleted(cluster, resource) {
         let why = "create not allowed while custom resource definition is terminating";
@@ -133,8 +141,6 @@ async fn store(
     if let Some(namespace) = &request.namespace {
         admit(cluster, resource, namespace, name)?;
     }
-    let key = Key::new(request.namespace.as_deref(), name);
-    let key = key.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
     // Ownership is that of the fields that the client sent and their defaults, not of what the server writes.
     if way == RequestType::Sent {
         remove_system_fields(&mut object);
@@ -145,12 +151,21 @@ async fn store(
     admission.mutate(&mut object, None).await?;
     let birth = NewObject { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
     complete(resource, &mut object, &birth);
-    service_addresses::assign(cluster, resource, &mut object);
-    checks::check(resource, name, State { old: None, object: &object, way, aspect: ObjectPart::Whole })?;
+    service_addresses::assign(cluster, resource, &mut object)?;
+    checked_kind?;
+    let state = State { old: None, object: &object, way, aspect: ObjectPart::Whole };
+    checks::check(resource, name, state, Vec::new())?;
+    let key = Key::new(request.namespace.as_deref(), name);
+    let key = key.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
     admission.validate(Some(&object), None).await?;
     if let Some(namespace) = request.namespace.as_deref().filter(|_| admission.is_configured()) {
         // It may have been deleted while a webhook was called.
         admit(cluster, resource, namespace, name)?;
+    }
+    // kube-apiserver checks this where the object is stored.
+    if origin == Origin::Create && intent == Intent::Real && !matches!(version.as_str(), "" | "0") {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(ErrorResponse::unexplained(message));
     }
     if cluster.store.get(&request.place(), key.as_str()).is_some() {
         return Ok(Err(Missed::Exists));

@@ -24,6 +24,7 @@ use crate::verb::{
 use kube_core::{Status, response::StatusDetails};
 use kube_informer_wire::status_to_json;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Deletes the object that the path names.
 pub(crate) async fn delete(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
@@ -139,7 +140,7 @@ pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) ->
         let terms = terms(resource, &object, options);
         let decision = deletion::decide(&object, &options.demands, &terms, &now());
         let decision = decision
-            .map_err(|mismatch| ErrorResponse::conflict(resource, &request.name, &mismatch.to_string()))?;
+            .map_err(|mismatch| ErrorResponse::failed_precondition(resource, &request.name, &mismatch))?;
         let write = match decision {
             Decision::Remove if options.intent == Intent::DryRun => return Ok(Gone::Removed(record)),
             _ if options.intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
@@ -161,7 +162,12 @@ pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) ->
         match cluster.store.write(&request.place(), &key, write) {
             Ok(record) if is_removal => {
                 side_effects::after_removing(cluster, resource, &object);
-                return Ok(Gone::Removed(record));
+                if !resource.is("", "pods") {
+                    return Ok(Gone::Removed(record));
+                }
+                let last =
+                    encode(resource, record.key().clone(), deletion::last_state(&object, &terms, &now()));
+                return Ok(Gone::Removed(Record::new(Arc::from(last), record.version())));
             }
             Ok(record) => {
                 after_marking(cluster, request, &object, &terms)?;

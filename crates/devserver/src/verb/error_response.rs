@@ -2,6 +2,7 @@
 
 use crate::apply::Conflict;
 use crate::invalid::FieldError;
+use crate::object::deletion::Mismatch;
 use crate::rbac::{Attributes, User};
 use crate::registry::Resource;
 use kube_core::{
@@ -63,7 +64,16 @@ impl ErrorResponse {
         Self::new(409, reason::CONFLICT, &message).about(resource, name)
     }
 
-    /// Creates the error for a failed precondition.
+    /// Creates the error for a failed precondition of a deletion, which has the kind where other conflicts have the resource.
+    pub(crate) fn failed_precondition(resource: &Resource, name: &str, mismatch: &Mismatch) -> Self {
+        let (group, kind) = (resource.group.clone(), resource.kind.clone());
+        let kinds = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
+        let message = format!("Operation cannot be fulfilled on {kinds} {name:?}: {mismatch}");
+        let details = StatusDetails { name: name.to_owned(), group, kind, ..no_details() };
+        Self::new(409, reason::CONFLICT, &message).with(details)
+    }
+
+    /// Creates the error for an object that was changed in the meantime.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";

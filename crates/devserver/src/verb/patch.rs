@@ -30,11 +30,15 @@ pub(crate) async fn patch(
         return Err(ErrorResponse::options("PatchOptions", &error));
     }
     let kind = Kind::of(&request.content_type)?;
-    let body = serde_json::from_slice(&request.body);
-    let body: Value =
-        body.map_err(|error| ErrorResponse::bad_request(&format!("error decoding patch: {error}")))?;
+    if matches!(kind, Kind::Strategic) && request.resource.is_custom() {
+        return Err(refuse(&patch::PatchError::Unsupported));
+    }
     loop {
         let (record, old) = current_converted(cluster, request).await?;
+        // A patch of a missing object is not decoded.
+        let body = serde_json::from_slice(&request.body);
+        let body: Value =
+            body.map_err(|error| ErrorResponse::bad_request(&format!("error decoding patch: {error}")))?;
         let side = match aspect {
             ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
                 old.clone()

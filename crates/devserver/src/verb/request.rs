@@ -174,7 +174,9 @@ impl Request {
                 "the API version in the data ({found}) does not match the expected API version ({api_version})"
             )));
         }
-        if let Some(found) = says("kind").filter(|found| *found != kind) {
+        let is_custom = self.resource.is_custom() && kind == self.resource.kind;
+        // The kind of a custom resource is a field that is validated.
+        if let Some(found) = says("kind").filter(|found| *found != kind && !is_custom) {
             return Err(ErrorResponse::bad_request(&format!(
                 "{found} in version {api_version:?} cannot be handled as a {kind}"
             )));

@@ -3,7 +3,7 @@
 use crate::object::service;
 use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, head};
-use crate::verb::cluster::Cluster;
+use crate::verb::{cluster::Cluster, error_response::ErrorResponse};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -11,9 +11,19 @@ use std::collections::HashSet;
 const NODE_PORTS: std::ops::Range<u64> = 30_000..32_768;
 
 /// Fills in the addresses and node ports that a service lacks. Other objects are not changed.
-pub(crate) fn assign(cluster: &Cluster, resource: &Resource, object: &mut Value) {
+///
+/// # Errors
+/// If the service cannot have an address.
+pub(crate) fn assign(
+    cluster: &Cluster,
+    resource: &Resource,
+    object: &mut Value,
+) -> Result<(), ErrorResponse> {
     if !resource.is("", "services") {
-        return;
+        return Ok(());
+    }
+    if let Some(error) = service::address_error(object) {
+        return Err(ErrorResponse::invalid(resource, "", &[error]));
     }
     service::assign_address(object, || service::address(cluster.next_address()));
     if service::lacks_node_ports(object) {
@@ -21,6 +31,7 @@ pub(crate) fn assign(cluster: &Cluster, resource: &Resource, object: &mut Value)
         used.extend(service::node_ports(object));
         service::assign_node_ports(object, &mut NODE_PORTS.filter(|port| !used.contains(port)));
     }
+    Ok(())
 }
 
 fn used_node_ports(cluster: &Cluster, resource: &Resource) -> HashSet<u64> {

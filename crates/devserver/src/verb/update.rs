@@ -42,17 +42,23 @@ pub(crate) async fn update(
     request: &Request,
     aspect: ObjectPart,
 ) -> Result<ApiResponse, ErrorResponse> {
-    let new = match aspect {
+    let intent = request.intent("UpdateOptions")?;
+    let sent = match aspect {
         ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
             request.object()?
         }
         ObjectPart::Scale => request.object_of("autoscaling/v1", "Scale")?,
     };
-    let intent = request.intent("UpdateOptions")?;
+    // A body that is invalid by itself is refused before the object is looked up.
+    let mut new = sent.clone();
+    if aspect != ObjectPart::Scale {
+        checks::normalized(request, &mut new, RequestType::Sent, RequestType::Sent.options())?;
+    }
+    check_name(request, aspect, &new)?;
     loop {
         let (record, old) = match current_converted(cluster, request).await {
             Err(_) if request.resource.is_made_by_update && aspect == ObjectPart::Whole => {
-                match create_by_update(cluster, request, (new.clone(), intent)).await? {
+                match create_by_update(cluster, request, (sent.clone(), intent)).await? {
                     Some(answer) => return Ok(answer),
                     None => continue,
                 }
@@ -94,14 +100,15 @@ pub(crate) async fn apply(
     (aspect, intent): (ObjectPart, Intent),
     change: Change,
 ) -> Result<Option<Record>, ErrorResponse> {
+    let change = normalized(request, aspect, change)?;
     check(request, aspect, &change)?;
     let (operation, part, options) = (Operation::Update, aspect, "UpdateOptions");
     let admission = Admission { cluster, request, operation, part, options, intent };
-    let mut new = next_state(admission, &change).await?;
-    service_addresses::assign(cluster, &request.resource, &mut new);
+    let (mut new, errors) = next_state(admission, &change).await?;
+    service_addresses::assign(cluster, &request.resource, &mut new)?;
     let Change { record, old, way, .. } = change;
     let state = State { old: Some(&old), object: &new, way, aspect };
-    checks::check(&request.resource, &request.name, state)?;
+    checks::check(&request.resource, &request.name, state, errors)?;
     let [old_part, new_part] = [&old, &new].map(|state| part_of(request, aspect, state));
     admission.validate(Some(&new_part), Some(&old_part)).await?;
     if old.get("rules") != new.get("rules") || old.get("subjects") != new.get("subjects") {
@@ -147,32 +154,38 @@ pub(crate) async fn apply(
     }
 }
 
-/// Returns the next state of an object, with its owners.
-async fn next_state(admission: Admission<'_>, change: &Change) -> Result<Value, ErrorResponse> {
+/// Rewrites the new state in the form in which it is stored. The body of an update has this form already, and a scale has no other.
+fn normalized(request: &Request, aspect: ObjectPart, mut change: Change) -> Result<Change, ErrorResponse> {
+    if change.way != RequestType::Sent && aspect != ObjectPart::Scale {
+        checks::normalized(request, &mut change.new, change.way, change.way.options())?;
+    }
+    Ok(change)
+}
+
+/// Returns the next state of an object, with its owners, and the errors of changes of immutable fields.
+async fn next_state(
+    admission: Admission<'_>,
+    change: &Change,
+) -> Result<(Value, Vec<FieldError>), ErrorResponse> {
     let Admission { request, part: aspect, .. } = admission;
     let Change { old, way, .. } = change;
     let mut new = change.new.clone();
     let ownership = Ownership::new(request, aspect, way.options())?;
-    let prepared = |new: &mut Value| {
-        let prepared = prepare(request, aspect, old, new);
-        prepared.map_err(|errors| ErrorResponse::invalid(&request.resource, &request.name, &errors))
-    };
     if aspect == ObjectPart::Scale {
         admission.mutate(&mut new, Some(&part_of(request, aspect, old))).await?;
-        prepared(&mut new)?;
+        let errors = prepare(request, aspect, old, &mut new);
         ownership.update(old, &mut new);
-        return Ok(new);
+        return Ok((new, errors));
     }
-    checks::normalized(request, &mut new, *way, way.options())?;
     if *way != RequestType::Applied {
         ownership.update(old, &mut new);
     }
     admission.mutate(&mut new, Some(old)).await?;
     // The status of some kinds is written without their metadata, and its owners are new all the same.
     let managed = take_managed_fields(&mut new);
-    prepared(&mut new)?;
+    let errors = prepare(request, aspect, old, &mut new);
     put_managed_fields(&mut new, managed.as_ref());
-    Ok(new)
+    Ok((new, errors))
 }
 
 /// Returns what a request for a part of an object reads and writes: a scale, or the object.
@@ -204,10 +217,9 @@ pub(crate) async fn show(
     })
 }
 
-/// Checks the preconditions of the client.
-fn check(request: &Request, aspect: ObjectPart, change: &Change) -> Result<(), ErrorResponse> {
-    let (resource, name) = (&request.resource, &request.name);
-    let said = metadata::name(&change.new);
+/// Checks that an object has the name of the request.
+fn check_name(request: &Request, aspect: ObjectPart, object: &Value) -> Result<(), ErrorResponse> {
+    let (name, said) = (&request.name, metadata::name(object));
     if said.is_empty() {
         let message = "name must be provided";
         return Err(ErrorResponse::bad_request(message)).or_else(|refusal| match aspect {
@@ -219,12 +231,20 @@ fn check(request: &Request, aspect: ObjectPart, change: &Change) -> Result<(), E
         let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
         return Err(ErrorResponse::bad_request(&message));
     }
+    Ok(())
+}
+
+/// Checks the preconditions of the client.
+fn check(request: &Request, aspect: ObjectPart, change: &Change) -> Result<(), ErrorResponse> {
+    let (resource, name) = (&request.resource, &request.name);
     let namespace = metadata::namespace(&change.new);
     if !namespace.is_empty() && namespace != metadata::namespace(&change.old) {
         return Err(ErrorResponse::other_namespace());
     }
+    check_name(request, aspect, &change.new)?;
     let (wanted, found) = (metadata::text(&change.new, "uid"), metadata::text(&change.old, "uid"));
-    if !wanted.is_empty() && wanted != found {
+    // The uid in a patch is not a precondition but a change of a field.
+    if change.way == RequestType::Sent && !wanted.is_empty() && wanted != found {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
         return Err(ErrorResponse::conflict(resource, name, &why));
     }
@@ -232,46 +252,49 @@ fn check(request: &Request, aspect: ObjectPart, change: &Change) -> Result<(), E
         "" if resource.needs_version && aspect != ObjectPart::Scale => {
             let field = "metadata.resourceVersion";
             let error = FieldError::invalid(field, &0.into(), "must be specified for an update");
-            Err(ErrorResponse::invalid(resource, name, &[error]))
+            // kube-apiserver has the resource in the place of the kind.
+            return Err(ErrorResponse::invalid_fields(&resource.group, &resource.plural, name, &[error]));
         }
-        "" => Ok(()),
-        version if version.parse() == Ok(change.record.version()) => Ok(()),
-        _ => Err(ErrorResponse::modified(resource, name)),
+        "" => {}
+        version if version.parse() == Ok(change.record.version()) => {}
+        _ => return Err(ErrorResponse::modified(resource, name)),
+    }
+    match aspect {
+        ObjectPart::Scale => Ok(()),
+        ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
+            checks::check_kind(resource, name, &change.new)
+        }
     }
 }
 
-/// Completes the new state of the object.
-fn prepare(
-    request: &Request,
-    aspect: ObjectPart,
-    old: &Value,
-    new: &mut Value,
-) -> Result<(), Vec<FieldError>> {
+/// Completes the new state of the object, and returns the errors of changes of immutable fields.
+fn prepare(request: &Request, aspect: ObjectPart, old: &Value, new: &mut Value) -> Vec<FieldError> {
     let resource = &request.resource;
     match aspect {
         ObjectPart::Whole => {
             if resource.is("", "services") {
                 service::retain_assigned(old, new);
             }
-            prepare_update(resource, old, new)?;
-            let errors = immutable_changes(resource, old, new);
-            if errors.is_empty() { Ok(()) } else { Err(errors) }
+            let mut errors = prepare_update(resource, old, new).err().unwrap_or_default();
+            errors.extend(immutable_changes(resource, old, new));
+            errors
         }
-        ObjectPart::Status => apply_status_update(resource, old, new),
-        ObjectPart::Binding => Ok(()),
+        ObjectPart::Status => apply_status_update(resource, old, new).err().unwrap_or_default(),
+        ObjectPart::Binding => Vec::new(),
         ObjectPart::Finalize => {
             let finalizers = new.pointer("/spec/finalizers").cloned();
             let mut next = old.clone();
             let spec = metadata::fields(metadata::fields(&mut next).entry("spec").or_insert(Value::Null));
             metadata::keep("finalizers", finalizers.as_ref(), spec);
             *new = next;
-            Ok(())
+            Vec::new()
         }
         ObjectPart::Scale => {
             let mut next = old.clone();
-            scale::write(resource, &mut next, new).map_err(|error| vec![error])?;
+            let written = scale::write(resource, &mut next, new);
             *new = next;
-            prepare_update(resource, old, new)
+            let prepared = prepare_update(resource, old, new);
+            written.err().into_iter().chain(prepared.err().unwrap_or_default()).collect()
         }
     }
 }

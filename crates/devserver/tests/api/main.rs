@@ -29,6 +29,7 @@ mod objects;
 mod past;
 mod patching;
 mod policies;
+mod precedence;
 mod requests;
 mod runtime;
 mod services;

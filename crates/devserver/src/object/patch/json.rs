@@ -79,8 +79,12 @@ impl Document {
     }
 
     fn test(&self, path: &[String], expected: &Value) -> Result<(), PatchError> {
-        // An absent value equals null, as in kube-apiserver.
-        let found = pointer::read(&self.value, path).unwrap_or(&Value::Null);
+        let parent = path.split_last().map(|(_, parent)| pointer::read(&self.value, parent)).transpose()?;
+        // An absent field of an object equals null, as in kube-apiserver.
+        let found = match parent {
+            Some(Value::Object(_)) => pointer::read(&self.value, path).unwrap_or(&Value::Null),
+            Some(_) | None => pointer::read(&self.value, path)?,
+        };
         if found == expected {
             return Ok(());
         }

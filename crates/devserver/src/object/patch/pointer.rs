@@ -65,12 +65,24 @@ pub(super) fn add(document: &mut Value, steps: &[String], value: Value) -> Resul
     }
 }
 
-/// Replaces the value at a path.
+/// Replaces the value at a path. As in kube-apiserver, a missing field of an object is added.
 ///
 /// # Errors
-/// Returns an error if there is no value.
+/// Returns an error if the parent is not a list or an object, or the index is out of range.
 pub(super) fn replace(document: &mut Value, steps: &[String], value: Value) -> Result<(), PatchError> {
-    *read_mut(document, steps)? = value;
+    let Some((last, _)) = steps.split_last() else {
+        *document = value;
+        return Ok(());
+    };
+    let (parent, _) = parent(document, steps)?;
+    match parent {
+        Value::Object(fields) => drop(fields.insert(last.clone(), value)),
+        Value::Array(items) => {
+            let at = index(last, items.len()).ok_or_else(|| missing(steps))?;
+            items[at] = value;
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(missing(steps)),
+    }
     Ok(())
 }
 

@@ -225,6 +225,10 @@ fn operations_apply_in_order() {
             object.clone(),
         ),
         (json!([{"op": "replace", "path": "", "value": {}}]), json!({})),
+        (
+            json!([{"op": "replace", "path": "/a/none", "value": 1}]),
+            json!({"a": {"b": [1, 2], "none": 1}, "x/y": 1, "m~n": 2}),
+        ),
     ];
     for (patch, expected) in table {
         assert_eq!(json_patch(&object, &patch), Ok(expected), "{patch}");
@@ -238,7 +242,11 @@ fn operations_that_do_not_apply_are_refused() {
         (json!([{"op": "test", "path": "/a", "value": 2}]), 422),
         (json!([{"op": "remove", "path": "/none"}]), 422),
         (json!([{"op": "remove", "path": ""}]), 422),
-        (json!([{"op": "replace", "path": "/none", "value": 1}]), 422),
+        (json!([{"op": "replace", "path": "/none/x", "value": 1}]), 422),
+        (json!([{"op": "replace", "path": "/l/1", "value": 1}]), 422),
+        (json!([{"op": "replace", "path": "/a/x", "value": 1}]), 422),
+        (json!([{"op": "test", "path": "/none/x"}]), 422),
+        (json!([{"op": "test", "path": "/l/1"}]), 422),
         (json!([{"op": "replace", "path": "", "value": 1}]), 422),
         (json!([{"op": "add", "path": "/l/3", "value": 1}]), 422),
         (json!([{"op": "add", "path": "/l/01", "value": 1}]), 422),
