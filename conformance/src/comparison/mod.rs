@@ -6,10 +6,13 @@ mod operation;
 
 mod normal;
 
+mod planted_bug;
+
 use crate::random::Random;
 use kind::KINDS;
 use kube::Client;
 use operation::{Body, Operation};
+pub use planted_bug::PlantedBug;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +31,8 @@ pub struct Comparison {
     pub operations: u64,
     /// The sequences that differ, each at its first difference.
     pub differences: Vec<Difference>,
+    /// A bug of the second server.
+    pub planted: Option<PlantedBug>,
 }
 
 /// The first difference in a sequence.
@@ -49,6 +54,10 @@ impl fmt::Display for Difference {
         writeln!(f, "seed {seed}, operation {position}: {operation}")?;
         let mut paths = Vec::new();
         collect_paths("", first, second, &mut paths);
+        if paths.is_empty() {
+            // One of them has a field that is null.
+            return writeln!(f, "  {first}\n  {second}");
+        }
         paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
     }
 }
@@ -78,6 +87,7 @@ fn collect_paths(path: &str, first: &Value, second: &Value, found: &mut Vec<Stri
 struct Side<'c> {
     client: &'c Client,
     objects: BTreeMap<String, Value>,
+    planted: Option<PlantedBug>,
 }
 
 impl Comparison {
@@ -98,7 +108,8 @@ impl Comparison {
     /// Sends the sequence of a seed to both servers, up to the first difference.
     pub async fn run(&mut self, seed: u64, clients: [&Client; 2]) {
         let namespace = format!("random-{seed}");
-        let mut sides = clients.map(|client| Side { client, objects: BTreeMap::new() });
+        let mut sides = clients.map(|client| Side { client, objects: BTreeMap::new(), planted: None });
+        sides[1].planted = self.planted;
         for side in &sides {
             let body = json!({ "metadata": { "name": namespace } });
             let (code, answer) = send(side.client, &Request::new("POST", "/api/v1/namespaces", &body)).await;
@@ -146,15 +157,18 @@ impl Side<'_> {
             "POST" => folder.clone(),
             _ => format!("{folder}/{}{}", operation.name, operation.subresource),
         };
-        let request = Request {
+        let mut request = Request {
             method: operation.method,
             path: format!("{path}?{}", operation.query),
             media: operation.media,
             body: operation.raw.map_or_else(|| text(&body), str::to_owned),
         };
-        let (code, answer) = send(self.client, &request).await;
+        if let Some(bug) = self.planted {
+            bug.change_request(&mut request, current);
+        }
+        let (code, answer) = self.send(&request).await;
         let read = Request::new("GET", &format!("{folder}/{}", operation.name), &Value::Null);
-        let stored = match send(self.client, &read).await {
+        let stored = match self.send(&read).await {
             (200, object) => Some(object),
             _ => None,
         };
@@ -168,6 +182,14 @@ impl Side<'_> {
             None => drop(self.objects.remove(&key)),
         }
         state
+    }
+
+    async fn send(&self, request: &Request) -> (u16, Value) {
+        let (mut code, mut answer) = send(self.client, request).await;
+        if let Some(bug) = self.planted {
+            bug.change_answer(request, &mut code, &mut answer);
+        }
+        (code, answer)
     }
 }
 

@@ -3,26 +3,20 @@
 use serde_json::{Value, json};
 
 /// Values that each server chooses, which must be present on both or on none.
-const CHOSEN: [&str; 7] = [
+const CHOSEN: [&str; 9] = [
     "/metadata/uid",
     "/metadata/resourceVersion",
     "/metadata/creationTimestamp",
     "/metadata/deletionTimestamp",
     "/metadata/namespace",
+    "/spec/clusterIP",
+    "/spec/clusterIPs",
     "/spec/healthCheckNodePort",
     "/details/uid",
 ];
-/// Values of admission plugins and allocators that the devserver does not have.
-const REMOVED: [&str; 8] = [
-    "/spec/tolerations",
-    "/spec/priority",
-    "/spec/preemptionPolicy",
-    "/spec/clusterIP",
-    "/spec/clusterIPs",
-    "/spec/ipFamilies",
-    "/spec/ipFamilyPolicy",
-    "/status/qosClass",
-];
+/// Values of admission plugins that the devserver does not have.
+const REMOVED: [&str; 4] =
+    ["/spec/tolerations", "/spec/priority", "/spec/preemptionPolicy", "/status/qosClass"];
 
 /// Returns what is compared of a response.
 pub(super) fn answer(answer: &Value) -> Value {
