@@ -4,7 +4,7 @@ use crate::claims;
 use crate::https::Webhook;
 use crate::maps::ask;
 use http::Request;
-use kube_conformance::{Server, eventually};
+use kube_conformance::{Server, eventually, in_time};
 use serde_json::{Value, json};
 
 claims! {
@@ -106,6 +106,16 @@ async fn objects_are_converted_to_the_version_of_the_request(server: &Server) {
         if specs == expected { Ok(()) } else { Err(list.to_string()) }
     })
     .await;
+
+    // A watch from the version of the first object has the later events, converted.
+    let version = made["metadata"]["resourceVersion"].as_str().unwrap();
+    let watch = Request::get(path("v1", &format!("?watch=1&timeoutSeconds=2&resourceVersion={version}")));
+    let events = in_time("a watch", client.request_text(watch.body(Vec::new()).unwrap())).await.unwrap();
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let seen = events.map(|event| (event["type"].clone(), event["object"]["spec"].clone()));
+    let expected =
+        [(json!("MODIFIED"), json!({ "hostPort": "h:2" })), (json!("ADDED"), json!({ "hostPort": "i:3" }))];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
 
     let failed =
         ask(&client, Request::post(path("v1", "")), tab("c", "v1", json!({ "hostPort": "none" }))).await;

@@ -57,7 +57,10 @@ impl Operation {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attributes<'r> {
     pub(crate) operation: Operation,
+    /// The resource in the version of the review.
     pub(crate) resource: &'r Resource,
+    /// The resource in the version of the request.
+    pub(crate) requested: &'r Resource,
     /// The subresource; empty for the object itself.
     pub(crate) subresource: &'r str,
     pub(crate) namespace: Option<&'r str>,
@@ -98,19 +101,17 @@ pub(crate) struct Response {
 impl Attributes<'_> {
     /// Returns the request as a review describes it, without its uid and the states of the object.
     pub(super) fn to_request(self) -> Value {
-        let Attributes { operation, resource, subresource, namespace, name, user, options, dry_run, .. } =
-            self;
-        let kind = match subresource {
+        let Attributes { operation, subresource, namespace, name, user, options, dry_run, .. } = self;
+        let kind = |resource: &Resource| match subresource {
             "scale" => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
             _ => json!({"group": resource.group, "version": resource.version, "kind": resource.kind}),
         };
-        let target =
-            json!({"group": resource.group, "version": resource.version, "resource": resource.plural});
+        let target = |resource: &Resource| json!({"group": resource.group, "version": resource.version, "resource": resource.plural});
         let mut request = json!({
-            "kind": kind,
-            "resource": target,
-            "requestKind": kind,
-            "requestResource": target,
+            "kind": kind(self.resource),
+            "resource": target(self.resource),
+            "requestKind": kind(self.requested),
+            "requestResource": target(self.requested),
             "operation": operation.as_str(),
             "userInfo": user.to_info(),
             "dryRun": dry_run,

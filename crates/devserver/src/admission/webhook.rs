@@ -4,9 +4,10 @@ use super::condition::{Expressions, MatchCondition, all_match};
 use super::review::{Attributes, ReviewVersion};
 use super::rule::{Rule, Selectors};
 use super::scope;
+use crate::registry::Resource;
 use serde::Deserialize;
 use serde_json::Value;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// The stage of a request in which a webhook is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) struct Webhook {
     rules: Vec<Rule>,
     #[serde(flatten)]
     selectors: Selectors,
+    #[serde(default)]
+    match_policy: MatchPolicy,
     #[serde(default)]
     match_conditions: Vec<MatchCondition>,
     #[serde(default)]
@@ -80,6 +83,16 @@ pub(crate) enum FailurePolicy {
     Ignore,
 }
 
+/// Whether rules also match requests for other versions of their resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+enum MatchPolicy {
+    /// They match only the versions that they name.
+    Exact,
+    /// They match requests for all versions; the objects are converted to the version that is named.
+    #[default]
+    Equivalent,
+}
+
 /// Whether a webhook is called again if a later one changes the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum Reinvocation {
@@ -113,11 +126,27 @@ impl Webhook {
         Duration::from_secs(self.timeout_seconds)
     }
 
-    /// Returns whether the rules and the selectors of the webhook select a request. `namespace` is the namespace of the object, if it is
-    /// in one.
-    pub(crate) fn matches(&self, attributes: &Attributes<'_>, namespace: Option<&Value>) -> bool {
-        self.rules.iter().any(|rule| rule.matches(attributes))
-            && self.selectors.match_object(attributes, namespace)
+    /// Returns the version of the resource for which the webhook is called: that of the request, or one of the other versions. `None` if its
+    /// rules and selectors do not select the request.
+    ///
+    /// `namespace` is the namespace of the object, if it is in one.
+    pub(crate) fn matched<'r>(
+        &self,
+        attributes: &Attributes<'r>,
+        others: &'r [Arc<Resource>],
+        namespace: Option<&Value>,
+    ) -> Option<&'r Resource> {
+        let is_named = |resource: &&'r Resource| {
+            let attributes = Attributes { resource, ..*attributes };
+            self.rules.iter().any(|rule| rule.matches(&attributes))
+        };
+        let others = match self.match_policy {
+            MatchPolicy::Exact => &[],
+            MatchPolicy::Equivalent => others,
+        };
+        let mut versions = std::iter::once(attributes.resource).chain(others.iter().map(|other| &**other));
+        let found = versions.find(is_named)?;
+        self.selectors.match_object(attributes, namespace).then_some(found)
     }
 
     /// Returns whether a request meets the match conditions of the webhook.

@@ -4,9 +4,11 @@ use crate::admission::{
     Attributes, FailurePolicy, GROUP, Operation, Reinvocation, Response, Review, Stage, Webhook,
 };
 use crate::object::{metadata, normalize, try_fill_defaults};
+use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, head};
 use crate::verb::{
     cluster::Cluster,
+    conversion,
     error_response::ErrorResponse,
     object_part::ObjectPart,
     policy,
@@ -15,6 +17,7 @@ use crate::verb::{
 use kube_core::{Status, response::reason};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A request that webhooks review.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,14 @@ enum Effect {
     NotCalled,
     Unchanged,
     Changed,
+}
+
+/// The states of an object in the version that a webhook reviews; `None` if it is that of the request.
+#[derive(Debug, Default)]
+struct Reviewed {
+    version: Option<Arc<Resource>>,
+    object: Option<Value>,
+    old: Option<Value>,
 }
 
 impl Admission<'_> {
@@ -68,13 +79,17 @@ impl Admission<'_> {
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<Effect, ErrorResponse> {
-        let Some(response) = self.call(webhook, Some(object), old).await? else {
+        let Some((response, reviewed)) = self.call(webhook, Some(object), old).await? else {
             return Ok(Effect::NotCalled);
         };
-        let patched = response.patched(object).map_err(|cause| internal(&cause))?;
-        let Some(mut patched) = patched.filter(|patched| patched != object) else {
+        let object_reviewed = reviewed.object.as_ref().unwrap_or(object);
+        let patched = response.patched(object_reviewed).map_err(|cause| internal(&cause))?;
+        let Some(mut patched) = patched.filter(|patched| patched != object_reviewed) else {
             return Ok(Effect::Unchanged);
         };
+        if let Some(version) = &reviewed.version {
+            patched = conversion::between(self.cluster, [version, &self.request.resource], patched).await?;
+        }
         if self.part != ObjectPart::Scale {
             let resource = &self.request.resource;
             normalize(resource, &mut patched).map_err(|error| internal(&error.to_string()))?;
@@ -151,18 +166,61 @@ impl Admission<'_> {
         records.iter().flat_map(|record| Webhook::all(&record.to_value(&head("", "")))).collect()
     }
 
+    /// Returns the states of an object as a webhook reviews them; `None` if it does not match the request.
+    async fn reviewed(
+        &self,
+        webhook: &Webhook,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Result<Option<Reviewed>, ErrorResponse> {
+        let own = &self.request.resource;
+        let options = self.options();
+        let attributes = self.attributes(object, old, &options);
+        let others = self.other_versions();
+        let Some(matched) = webhook.matched(&attributes, &others, self.namespace().as_ref()) else {
+            return Ok(None);
+        };
+        let version = others.iter().find(|other| std::ptr::eq(&***other, matched)).cloned();
+        // A scale has the same form in all versions.
+        let Some(version) = version.filter(|_| self.part != ObjectPart::Scale) else {
+            return Ok(Some(Reviewed::default()));
+        };
+        let mut reviewed = Reviewed::default();
+        for (state, converted) in [(object, &mut reviewed.object), (old, &mut reviewed.old)] {
+            if let Some(state) = state {
+                *converted = Some(conversion::between(self.cluster, [own, &version], state.clone()).await?);
+            }
+        }
+        Ok(Some(Reviewed { version: Some(version), ..reviewed }))
+    }
+
+    /// Returns the custom resource of the request in its other versions. Built-in kinds are not converted.
+    fn other_versions(&self) -> Vec<Arc<Resource>> {
+        let own = &self.request.resource;
+        if !own.is_custom() {
+            return Vec::new();
+        }
+        let registry = self.cluster.registry();
+        let is_other =
+            |other: &&Arc<Resource>| other.storage() == own.storage() && other.version != own.version;
+        registry.resources().filter(is_other).cloned().collect()
+    }
+
     /// Calls a webhook; `None` if it does not match the request, or cannot be called and is skipped.
     async fn call(
         &self,
         webhook: &Webhook,
         object: Option<&Value>,
         old: Option<&Value>,
-    ) -> Result<Option<Response>, ErrorResponse> {
+    ) -> Result<Option<(Response, Reviewed)>, ErrorResponse> {
         let Self { cluster, request, .. } = self;
+        let Some(reviewed) = self.reviewed(webhook, object, old).await? else { return Ok(None) };
         let options = self.options();
-        let attributes = self.attributes(object, old, &options);
-        if !webhook.matches(&attributes, self.namespace().as_ref()) {
-            return Ok(None);
+        let mut attributes = self.attributes(object, old, &options);
+        if let Some(version) = &reviewed.version {
+            attributes.resource = version;
+            attributes.object = reviewed.object.as_ref();
+            attributes.old = reviewed.old.as_ref();
         }
         match (webhook.meets_conditions(&attributes, &cluster.expressions), webhook.failure_policy) {
             (Ok(true), _) => {}
@@ -181,7 +239,7 @@ impl Admission<'_> {
             Ok(response) => {
                 response.warnings.iter().for_each(|warning| request.warnings.add(warning.clone()));
                 match response.allowed {
-                    true => Ok(Some(response)),
+                    true => Ok(Some((response, reviewed))),
                     false => Err(denied(&webhook.name, response.status)),
                 }
             }
@@ -207,6 +265,7 @@ impl Admission<'_> {
         Attributes {
             operation: self.operation,
             resource: &request.resource,
+            requested: &request.resource,
             subresource: self.part.subresource(),
             namespace: request.namespace.as_deref(),
             name: match request.name.as_str() {

@@ -65,6 +65,24 @@ pub(crate) async fn records(
     Ok(converted.collect())
 }
 
+/// Converts an object to another version of its resource. Without a webhook, the versions differ in their name only.
+///
+/// # Errors
+/// If the webhook fails.
+pub(crate) async fn between(
+    cluster: &Cluster,
+    [from, to]: [&Resource; 2],
+    mut object: Value,
+) -> Result<Value, ErrorResponse> {
+    let Some(conversion) = from.conversion.as_ref().or(to.conversion.as_ref()) else {
+        to.write_type(&mut object);
+        return Ok(object);
+    };
+    from.write_type(&mut object);
+    let call = Call { cluster, resource: from, conversion, target: &to.api_version() };
+    Ok(call.convert(vec![object]).await?.remove(0))
+}
+
 /// A call of the webhook.
 struct Call<'c> {
     cluster: &'c Cluster,

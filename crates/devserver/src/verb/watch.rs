@@ -1,10 +1,12 @@
 //! Watches objects.
 
 use crate::fault::{Manner, WatchEffect};
+use crate::registry::Resource;
 use crate::storage::{Page, Span, Unreadable};
 use crate::verb::{
     api_response::{ApiResponse, Body, Broken, Media},
     cluster::Cluster,
+    conversion,
     error_response::ErrorResponse,
     form::Shape,
     list::{number, selection},
@@ -25,14 +27,6 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<ApiResponse, ErrorResponse> {
-    if let Some(conversion) = &request.resource.conversion {
-        return Err(ErrorResponse::bad_request(&format!(
-            "this server cannot watch {} in {}, because a webhook converts them; watch the storage version {}",
-            request.resource.group_resource(),
-            request.resource.api_version(),
-            conversion.storage_version
-        )));
-    }
     let asked = number(options.resource_version.as_ref())
         .map_err(|refusal| ErrorResponse::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
@@ -43,6 +37,7 @@ pub(crate) async fn watch(
         shape,
         protobuf: request.protobuf(),
         initial: Vec::new(),
+        converted: request.resource.conversion.is_some().then(Vec::new),
         tells_initial_end: start == Start::StreamingList && options.allow_watch_bookmarks,
         bookmarks: options.allow_watch_bookmarks.then_some(cluster.bookmark_interval),
         timeout: options.timeout.filter(|time| !time.is_zero()).unwrap_or_else(|| default_timeout(cluster)),
@@ -61,14 +56,19 @@ pub(crate) async fn watch(
         Start::StreamingList => {
             let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
             let Page { version, records, .. } = page.expect("the newest version is known");
-            watch.initial = records;
+            watch.initial = match conversion::records(cluster, &request.resource, records).await {
+                Ok(records) => records,
+                Err(refusal) => return Ok(failed(request, &refusal)),
+            };
             Some(version)
         }
     };
     match cluster.store.follow(&watch.place, from) {
         Ok((position, changed)) => {
             let watch_state = WatchState::new(watch, position, Instant::now());
-            Ok(stream(request, frames(Arc::clone(cluster), watch_state, changed)))
+            let resource = Arc::clone(&request.resource);
+            let source = Source { cluster: Arc::clone(cluster), resource, changed };
+            Ok(stream(request, frames(source, watch_state)))
         }
         Err(Unreadable::Forgotten { floor }) => {
             Ok(failed(request, &too_old(from.unwrap_or_default(), floor)))
@@ -132,24 +132,45 @@ fn stream(
     ApiResponse { code: 200, retry_after: None, media, body: Body::Stream(Box::pin(frames)) }
 }
 
-fn frames(
+/// The origin of the events of a watch.
+struct Source {
     cluster: Arc<Cluster>,
-    watch_state: WatchState,
+    resource: Arc<Resource>,
     changed: Arc<Notify>,
+}
+
+impl Source {
+    /// Converts the next events of a watch in another version than the stored one, which a webhook does.
+    async fn convert_events(&self, watch_state: &mut WatchState) {
+        let (kinds, records): (Vec<_>, Vec<_>) =
+            watch_state.take_events(&self.cluster.store).into_iter().unzip();
+        match conversion::records(&self.cluster, &self.resource, records).await {
+            Ok(records) => watch_state.events_converted(kinds.into_iter().zip(records).collect()),
+            Err(refusal) => watch_state.conversion_failed(&refusal),
+        }
+    }
+}
+
+fn frames(
+    source: Source,
+    watch_state: WatchState,
 ) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
-    futures_util::stream::unfold(Some((cluster, watch_state, changed)), |state| async move {
-        let (cluster, mut watch_state, changed) = state?;
+    futures_util::stream::unfold(Some((source, watch_state)), |state| async move {
+        let (source, mut watch_state) = state?;
         loop {
             // Made before looking, it misses no change, and until it waits it costs nothing.
-            let change = changed.notified();
-            let step = watch_state.step(&cluster.store, Instant::now());
+            let change = source.changed.notified();
+            if watch_state.watch.converted.is_some() {
+                source.convert_events(&mut watch_state).await;
+            }
+            let step = watch_state.step(&source.cluster.store, Instant::now());
             if let Step::Wait(until) = &step {
                 let _ = tokio::time::timeout_at(*until, change).await;
             } else {
                 drop(change);
             }
             match step {
-                Step::Send(bytes) => return Some((Ok(bytes), Some((cluster, watch_state, changed)))),
+                Step::Send(bytes) => return Some((Ok(bytes), Some((source, watch_state)))),
                 Step::End(Manner::Clean) => return None,
                 Step::End(Manner::Abrupt) => {
                     // A connection is flushed while its body has nothing to say; what was said before goes out.

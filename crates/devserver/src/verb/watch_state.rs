@@ -32,6 +32,8 @@ pub(crate) struct WatchState {
     initial_end: Option<Instant>,
     next_bookmark: Option<Instant>,
     started: Instant,
+    /// The event that ends the watch because its objects cannot be converted.
+    conversion_error: Option<Bytes>,
 }
 
 /// The options of a watch.
@@ -44,6 +46,8 @@ pub(crate) struct Watch {
     pub(crate) protobuf: Option<Protobuf>,
     /// The initial objects, if they are requested.
     pub(crate) initial: Vec<Record>,
+    /// The converted events that are sent next, if a webhook converts the objects.
+    pub(crate) converted: Option<Vec<(EventType, Record)>>,
     /// True if a bookmark ends the initial events.
     pub(crate) tells_initial_end: bool,
     /// The interval of bookmarks.
@@ -81,7 +85,16 @@ impl WatchState {
         let initial_end = later(now, delay(&watch.effect.initial_events_end));
         let initial_end = watch.tells_initial_end.then_some(initial_end);
         let phase = Phase::Initial(initial);
-        let mut state = Self { watch, phase, position, sent: 0, initial_end, next_bookmark, started: now };
+        let mut state = Self {
+            watch,
+            phase,
+            position,
+            sent: 0,
+            initial_end,
+            next_bookmark,
+            started: now,
+            conversion_error: None,
+        };
         state.cut_if(|_, cut| cut.events == Some(0));
         state
     }
@@ -89,7 +102,8 @@ impl WatchState {
     /// Returns the next step at this time.
     pub(crate) fn step(&mut self, store: &Store, now: Instant) -> Step {
         let mut out = Vec::new();
-        if matches!(self.phase, Phase::Initial(_)) {
+        let was_initial = matches!(self.phase, Phase::Initial(_));
+        if was_initial {
             self.append_initial(&mut out);
         }
         if matches!(self.phase, Phase::Live) {
@@ -103,6 +117,8 @@ impl WatchState {
             (_, false) => Step::Send(out.into()),
             (Phase::Over(manner), true) => Step::End(*manner),
             (Phase::Initial(_), true) => Step::Wait(now),
+            // The events were not converted before this step.
+            (Phase::Live, true) if was_initial && self.watch.converted.is_some() => Step::Wait(now),
             (Phase::Live, true) => Step::Wait(self.next_time()),
         }
     }
@@ -123,7 +139,52 @@ impl WatchState {
         self.phase = Phase::Initial(records);
     }
 
+    /// Returns the next events, which are converted before the next step. There are none before the initial objects are sent.
+    pub(crate) fn take_events(&mut self, store: &Store) -> Vec<(EventType, Record)> {
+        if !matches!(self.phase, Phase::Live) {
+            return Vec::new();
+        }
+        // The next step reports an error.
+        let Ok(batch) = store.events(&self.watch.place, self.position, EVENTS) else { return Vec::new() };
+        self.position = batch.position;
+        batch.events.iter().filter_map(|event| event.seen_by(&self.watch.selection)).collect()
+    }
+
+    /// Sends these events with the next step.
+    pub(crate) fn events_converted(&mut self, events: Vec<(EventType, Record)>) {
+        self.watch.converted = Some(events);
+    }
+
+    /// Ends the watch with an error.
+    pub(crate) fn conversion_failed(&mut self, refusal: &ErrorResponse) {
+        self.conversion_error = Some(match &self.watch.protobuf {
+            Some(_) => error_event(refusal.status()),
+            None => encode_error(refusal.status()),
+        });
+    }
+
+    fn append_converted(&mut self, store: &Store, out: &mut Vec<u8>) {
+        if let Some(error) = self.conversion_error.take() {
+            out.extend_from_slice(&error);
+            self.phase = Phase::Over(Manner::Clean);
+            return;
+        }
+        for (kind, record) in self.watch.converted.take().unwrap_or_default() {
+            self.append(kind, &record, out);
+            if !matches!(self.phase, Phase::Live) {
+                return;
+            }
+        }
+        self.watch.converted = Some(Vec::new());
+        if let Err(unreadable) = store.events(&self.watch.place, self.position, EVENTS) {
+            self.expire(unreadable, out);
+        }
+    }
+
     fn append_events(&mut self, store: &Store, out: &mut Vec<u8>) {
+        if self.watch.converted.is_some() {
+            return self.append_converted(store, out);
+        }
         while out.len() < CHUNK {
             let Batch { events, position } = match store.events(&self.watch.place, self.position, EVENTS) {
                 Ok(batch) => batch,

@@ -4,10 +4,16 @@ use crate::probe::{Probe, names, refusal};
 use http::Method;
 use kube_devserver::DevServer;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const V1: &str = "/apis/example.com/v1/namespaces/default/crontabs";
+/// The time limit of a test that waits for events.
+const LIMIT: Duration = Duration::from_secs(30);
+
 const V2: &str = "/apis/example.com/v2/namespaces/default/crontabs";
 
 /// Cron tabs with `spec.hostPort` in v1, and with `spec.host` and `spec.port` in v2, which is stored.
@@ -223,18 +229,64 @@ async fn a_conversion_that_fails_is_an_error() {
 }
 
 #[tokio::test]
-async fn only_the_stored_version_can_be_watched() {
-    let (probe, _) = with_webhook(|_| {}).await;
-    let answer = probe.get(&format!("{V1}?watch=true")).await;
-    assert_eq!(refusal(&answer), (400, "BadRequest"));
-    assert!(
-        answer.1["message"].as_str().unwrap().ends_with("watch the storage version example.com/v2"),
-        "{answer:?}"
-    );
-    let mut watch = probe.watch(&format!("{V2}?watch=true")).await;
-    probe.make(V1, tab("a", json!({ "hostPort": "h:1" }))).await;
-    let (kind, object) = watch.event().await;
-    assert_eq!((kind.as_str(), &object["spec"]), ("ADDED", &json!({ "host": "h", "port": "1" })));
+async fn events_are_converted_to_the_version_of_the_watch() {
+    let (probe, reviews) = with_webhook(|_| {}).await;
+    probe.make(V2, json!({ "metadata": { "name": "a" }, "spec": { "host": "h", "port": "1" } })).await;
+    let watching = async {
+        let mut watch = probe.watch(&format!("{V1}?watch=true")).await;
+        let mut stored = probe.watch(&format!("{V2}?watch=true&resourceVersion=1")).await;
+        let mut next = async || {
+            let (kind, object) = watch.event().await;
+            assert_eq!(object["apiVersion"], "example.com/v1");
+            (kind, object["metadata"]["name"].clone(), object["spec"]["hostPort"].clone())
+        };
+        assert_eq!(next().await, ("ADDED".to_owned(), json!("a"), json!("h:1")));
+        let made = probe.make(V1, tab("b", json!({ "hostPort": "h:2" }))).await;
+        assert_eq!(next().await, ("ADDED".to_owned(), json!("b"), json!("h:2")));
+        probe.patch(&format!("{V2}/a"), json!({ "spec": { "port": "3" } })).await;
+        assert_eq!(next().await, ("MODIFIED".to_owned(), json!("a"), json!("h:3")));
+        probe.delete(&format!("{V2}/b")).await;
+        assert_eq!(next().await, ("DELETED".to_owned(), json!("b"), json!("h:2")));
+
+        // A watch of the stored version calls no webhook.
+        reviews.lock().unwrap().clear();
+        let (_, object) = stored.event().await;
+        assert_eq!(object["spec"], json!({ "host": "h", "port": "1" }));
+        let (_, object) = stored.event().await;
+        assert_eq!(object["spec"], json!({ "host": "h", "port": "2" }));
+        assert!(reviews.lock().unwrap().is_empty());
+
+        // A watch from a version begins with the change after it.
+        let version = made["metadata"]["resourceVersion"].as_str().unwrap();
+        let path = format!("{V1}?watch=true&resourceVersion={version}");
+        let (kind, object) = probe.watch(&path).await.event().await;
+        assert_eq!((kind.as_str(), &object["spec"]), ("MODIFIED", &json!({ "hostPort": "h:3" })));
+    };
+    tokio::time::timeout(LIMIT, watching).await.expect("the events arrive");
+}
+
+#[tokio::test]
+async fn a_watch_ends_if_its_events_cannot_be_converted() {
+    let is_broken = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let breaks = Arc::clone(&is_broken);
+    let (probe, _) = with_webhook(move |response| {
+        if breaks.load(std::sync::atomic::Ordering::Relaxed) {
+            response["response"]["result"] = json!({ "status": "Failure", "message": "no such port" });
+        }
+    })
+    .await;
+    let watching = async {
+        let mut watch = probe.watch(&format!("{V1}?watch=true")).await;
+        is_broken.store(true, std::sync::atomic::Ordering::Relaxed);
+        probe.make(V2, json!({ "metadata": { "name": "a" } })).await;
+        let (kind, status) = watch.event().await;
+        assert_eq!((kind.as_str(), &status["code"]), ("ERROR", &json!(500)), "{status}");
+        assert!(status["message"].as_str().unwrap().ends_with("failed: no such port"), "{status}");
+        // So does one whose initial objects cannot be converted.
+        let (kind, _) = probe.watch(&format!("{V1}?watch=true")).await.event().await;
+        assert_eq!(kind, "ERROR");
+    };
+    tokio::time::timeout(LIMIT, watching).await.expect("the error arrives");
 }
 
 #[tokio::test]
@@ -266,4 +318,73 @@ async fn invalid_conversions_are_refused() {
         assert_eq!(refusal(&answer), (422, "Invalid"), "{conversion}");
         assert_eq!(answer.1["details"]["causes"][0]["field"], field, "{answer:?}");
     }
+}
+
+/// Configures a mutating webhook for v1, which marks the port of an object, and returns what it receives.
+async fn port_webhook(probe: &Probe, policy: &str) -> Arc<Mutex<Vec<Value>>> {
+    let reviews = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&reviews);
+    probe.server.serve_webhook("ops", "port", "/mutate", move |review: Value| {
+        received.lock().unwrap().push(review["request"].clone());
+        let operations = json!([{ "op": "add", "path": "/spec/hostPort", "value": "marked:7" }]);
+        let patch = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, operations.to_string());
+        let response = json!({
+            "uid": review["request"]["uid"], "allowed": true, "patchType": "JSONPatch", "patch": patch,
+        });
+        async move {
+            json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response })
+        }
+    });
+    let rule = json!({
+        "operations": ["CREATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["crontabs"],
+    });
+    let webhook = json!({
+        "name": "port.hooks.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "clientConfig": { "service": { "namespace": "ops", "name": "port", "path": "/mutate" } },
+        "rules": [rule], "matchPolicy": policy,
+    });
+    let configuration = json!({ "metadata": { "name": "port" }, "webhooks": [webhook] });
+    let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    probe.make(path, configuration).await;
+    reviews
+}
+
+#[tokio::test]
+async fn a_webhook_for_another_version_receives_converted_objects() {
+    let (probe, _) = with_webhook(|_| {}).await;
+    let reviews = port_webhook(&probe, "Equivalent").await;
+    let made =
+        probe.make(V2, json!({ "metadata": { "name": "a" }, "spec": { "host": "h", "port": "1" } })).await;
+    // Its patch of the object in v1 is converted, too.
+    assert_eq!(
+        (&made["apiVersion"], &made["spec"]),
+        (&json!("example.com/v2"), &json!({ "host": "marked", "port": "7" }))
+    );
+    let request = reviews.lock().unwrap().remove(0);
+    assert_eq!((&request["kind"]["version"], &request["resource"]["version"]), (&json!("v1"), &json!("v1")));
+    assert_eq!(
+        (&request["requestKind"]["version"], &request["requestResource"]["version"]),
+        (&json!("v2"), &json!("v2"))
+    );
+    assert_eq!(request["object"]["apiVersion"], "example.com/v1");
+    assert_eq!(request["object"]["spec"], json!({ "hostPort": "h:1" }));
+    // A request for the version in the rule is not converted.
+    probe.make(V1, tab("b", json!({ "hostPort": "h:2" }))).await;
+    let request = reviews.lock().unwrap().remove(0);
+    assert_eq!(
+        (&request["requestKind"]["version"], &request["object"]["spec"]),
+        (&json!("v1"), &json!({ "hostPort": "h:2" }))
+    );
+}
+
+#[tokio::test]
+async fn a_webhook_that_matches_exactly_is_called_for_its_version_only() {
+    let (probe, _) = with_webhook(|_| {}).await;
+    let reviews = port_webhook(&probe, "Exact").await;
+    let made =
+        probe.make(V2, json!({ "metadata": { "name": "a" }, "spec": { "host": "h", "port": "1" } })).await;
+    assert_eq!(made["spec"], json!({ "host": "h", "port": "1" }));
+    assert!(reviews.lock().unwrap().is_empty());
+    let made = probe.make(V1, tab("b", json!({ "hostPort": "h:2" }))).await;
+    assert_eq!(made["spec"], json!({ "hostPort": "marked:7" }));
 }
