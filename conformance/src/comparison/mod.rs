@@ -91,6 +91,16 @@ struct Side<'c> {
 }
 
 impl Comparison {
+    /// Runs the sequences with the seeds from 1 to `sequences`.
+    pub async fn of_sequences(sequences: u64, clients: [&Client; 2]) -> Self {
+        Self::prepare(clients).await;
+        let mut comparison = Self::default();
+        for seed in 1..=sequences {
+            comparison.run(seed, clients).await;
+        }
+        comparison
+    }
+
     /// Creates the definition of the custom resource on both servers, and waits until it is served.
     pub async fn prepare(clients: [&Client; 2]) {
         for client in clients {

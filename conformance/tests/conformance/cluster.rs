@@ -29,6 +29,7 @@ mod https;
 mod webhooks;
 mod policies;
 mod conversion;
+mod random_operations;
 mod recording;
 mod kinds;
 mod programs;

@@ -30,4 +30,5 @@ mod webhooks;
 mod policies;
 mod conversion;
 mod comparison;
+mod random_operations;
 mod recording;
