@@ -27,16 +27,23 @@ if (seconds) {
   await page.locator(".change").first().waitFor();
   await page.evaluate(recordFrames);
   // A second stream, to see what the server sends and when.
-  const received = await page.evaluate(
+  const { events: received, statuses } = await page.evaluate(
     (seconds) =>
       new Promise((resolve) => {
         const events = [];
+        const statuses = [];
         const source = new EventSource("/api/v1/stream");
+        source.addEventListener("status", (event) => {
+          const { status } = JSON.parse(event.data);
+          const sum = (of) => status.kinds.reduce((total, kind) => total + of(kind), 0);
+          const depth = sum((kind) => kind.subscribers.reduce((total, subscriber) => total + subscriber.depth, 0));
+          statuses.push({ at: Date.now(), received: sum((kind) => kind.events), lag: Math.max(...status.kinds.map((kind) => kind.lag)), depth });
+        });
         source.addEventListener("changes", (event) => {
           const { next, end, changes, skipped } = JSON.parse(event.data);
           events.push({ at: Date.now(), next, lag: Date.now() - end / 1000, shown: changes.length, skipped });
         });
-        window.setTimeout(() => { source.close(); resolve(events); }, seconds * 1000);
+        window.setTimeout(() => { source.close(); resolve({ events, statuses }); }, seconds * 1000);
       }),
     Number(seconds),
   );
@@ -46,6 +53,10 @@ if (seconds) {
   const frames = await page.evaluate(() => window.frames_.slice(1));
   const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
   console.log(`changes per second: ${rate.toFixed(0)}, in ${received.length} events`);
+  const rateOfServer = (statuses.at(-1).received - statuses[0].received) / ((statuses.at(-1).at - statuses[0].at) / 1000);
+  const waited = statuses.map((status) => status.lag * 1000);
+  console.log(`events received from the API server per second: ${rateOfServer.toFixed(0)}`);
+  console.log(`wait of the oldest event before it is shown: p50 ${quantile(waited, 0.5)} ms, p95 ${quantile(waited, 0.95)} ms, last ${waited.at(-1).toFixed(0)} ms; waiting events: last ${statuses.at(-1).depth}, at most ${Math.max(...statuses.map((status) => status.depth))}`);
   console.log(`age of the newest change: p50 ${quantile(lags, 0.5)} ms, p95 ${quantile(lags, 0.95)} ms, last ${lags.at(-1).toFixed(0)} ms`);
   console.log(`frames: ${frames.length}, p50 ${quantile(frames, 0.5)} ms, p95 ${quantile(frames, 0.95)} ms; heap ${heap.toFixed(0)} MB`);
   await browser.close();
