@@ -61,22 +61,19 @@ pub(crate) enum RuleScope {
 
 /// Returns whether the rules of a kind for updates include those for new objects.
 fn is_validated_completely(resource: &Resource) -> bool {
-    match resource.storage() {
-        (
-            "",
-            "pods" | "configmaps" | "secrets" | "serviceaccounts" | "endpoints" | "nodes" | "namespaces",
-        )
-        | ("", "persistentvolumes" | "persistentvolumeclaims")
-        | ("apps", "statefulsets" | "controllerrevisions")
-        | ("batch", "jobs")
-        | ("rbac.authorization.k8s.io", _)
-        | ("networking.k8s.io", "ingresses" | "ingressclasses" | "ipaddresses")
-        | ("node.k8s.io", "runtimeclasses")
-        | ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates" | "deviceclasses")
-        | ("storage.k8s.io", "storageclasses" | "volumeattributesclasses" | "csistoragecapacities")
-        | ("certificates.k8s.io", _) => true,
-        _ => false,
-    }
+    matches!(
+        resource.storage(),
+        ("", "pods" | "configmaps" | "secrets" | "serviceaccounts" | "endpoints" | "nodes" | "namespaces",)
+            | ("", "persistentvolumes" | "persistentvolumeclaims")
+            | ("apps", "statefulsets" | "controllerrevisions")
+            | ("batch", "jobs")
+            | ("rbac.authorization.k8s.io", _)
+            | ("networking.k8s.io", "ingresses" | "ingressclasses" | "ipaddresses")
+            | ("node.k8s.io", "runtimeclasses")
+            | ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates" | "deviceclasses")
+            | ("storage.k8s.io", "storageclasses" | "volumeattributesclasses" | "csistoragecapacities")
+            | ("certificates.k8s.io", _)
+    )
 }
 
 /// Returns the errors of labels, annotations and owners.

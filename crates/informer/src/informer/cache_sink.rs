@@ -114,7 +114,7 @@ impl SourceCoverage {
             Delta::Added(key, object) | Delta::Updated(key, object) => self.accepts_object(edit, key, object),
             // The key may belong to an object that was created again in a shard of another source.
             Delta::Deleted(key, _) | Delta::Skipped(key) => {
-                edit.find(key).is_some_and(|known| self.contains(&known))
+                edit.find(key).is_some_and(|known| self.contains(known))
             }
         }
     }
@@ -128,7 +128,7 @@ impl SourceCoverage {
         }
         edit.find(key).is_none_or(|known| {
             let version = || object.with(|object| object.meta().resource_version.as_deref()?.parse().ok());
-            self.contains(&known) || known.version() < version()
+            self.contains(known) || known.version() < version()
         })
     }
 }
