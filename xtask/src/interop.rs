@@ -18,6 +18,9 @@ const DEBIAN_PACKAGE: &str = "kubernetes-client";
 /// The tests with kube-controller-manager and kube-scheduler, which are a step of their own.
 const CONTROLLERS: &str = "controllers::";
 
+/// The tests with other programs in Go, which are a step of their own.
+const PROGRAMS: &str = "programs::";
+
 /// Builds the programs, and returns the command that runs the tests.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let go = match go::find_or_skip("kubectl and client-go are skipped: `go` is not in the PATH") {
@@ -71,6 +74,29 @@ fn controllers_test_command(program: &Path) -> Command {
     command
 }
 
+/// Builds the programs in `interop/programs`, and returns the command that runs the tests with them.
+pub(crate) fn prepare_programs(workspace: &Workspace) -> Result<Ready> {
+    let go = match go::find_or_skip("programs in Go are skipped: `go` is not in the PATH") {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
+    };
+    let directory = workspace.target.join("programs");
+    let mut build = go::build(&go, "interop/programs", &directory);
+    // Its main package is at the root of its module.
+    build.arg("k8s.io/sample-controller");
+    println!("{}", process::line(&build));
+    Ok(match process::run(&mut build)? {
+        true => Ready::Test(programs_test_command(&directory)),
+        false => Ready::Fail("the programs did not build"),
+    })
+}
+
+fn programs_test_command(directory: &Path) -> Command {
+    let mut command = process::cargo(["test", "--workspace", "--test", "interop", "--", PROGRAMS]);
+    command.env("INTEROP_PROGRAMS", directory);
+    command
+}
+
 /// Builds the Go programs, and returns the path of kubectl; `None` if they do not build.
 pub(crate) fn kubectl(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
     let built = go::build_into(go, "interop", workspace.target.join("interop"))?;
@@ -86,8 +112,9 @@ struct Programs {
 fn test_command(kubectls: &[PathBuf], programs: &Programs) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target directory contains a colon")?;
-    let mut command =
-        process::cargo(["test", "--workspace", "--test", "interop", "--", "--skip", CONTROLLERS]);
+    let skipped = ["--skip", CONTROLLERS, "--skip", PROGRAMS];
+    let mut command = process::cargo(["test", "--workspace", "--test", "interop", "--"]);
+    command.args(skipped);
     command
         .env("INTEROP_KUBECTL", kubectls)
         .env("INTEROP_FOLLOW", &programs.follow)
@@ -150,11 +177,18 @@ mod tests {
     }
 
     #[test]
+    fn the_other_programs_run_in_a_command_of_their_own() {
+        let command = programs_test_command(Path::new("/a/programs"));
+        let expected = "INTEROP_PROGRAMS=/a/programs cargo test --workspace --test interop -- programs::";
+        assert_eq!(process::line(&command), expected);
+    }
+
+    #[test]
     fn the_tests_get_the_paths_of_the_programs() {
         let programs = Programs { follow: "/a/follow".into(), elect: "/a/elect".into() };
         let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], &programs).unwrap();
         let expected = "INTEROP_ELECT=/a/elect INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
-                        cargo test --workspace --test interop -- --skip controllers::";
+                        cargo test --workspace --test interop -- --skip controllers:: --skip programs::";
         assert_eq!(process::line(&command), expected);
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Interop,
     /// kube-controller-manager and kube-scheduler against the devserver (needs Go); runs only if it is named
     Controllers,
+    /// Programs of other projects in Go against the devserver (needs Go); runs only if it is named
+    Programs,
     /// The conformance tests against kube-apiserver (needs Go)
     Cluster,
     /// The page of `informer web`: its bundle is current, and its tests pass in Chromium (needs Node)
@@ -55,9 +57,10 @@ impl Step {
     /// The steps before each commit.
     pub(crate) const CHECK: [Self; 4] = [Self::Fmt, Self::Clippy, Self::Tidy, Self::QuickTests];
 
-    /// Returns the steps that run if none is named: all but `controllers`, whose programs take minutes to build.
+    /// Returns the steps that run if none is named: all but those whose programs take minutes to build.
     pub(crate) fn unless_named() -> Vec<Self> {
-        Self::value_variants().iter().copied().filter(|step| *step != Self::Controllers).collect()
+        let is_quick = |step: &Self| !matches!(step, Self::Controllers | Self::Programs);
+        Self::value_variants().iter().copied().filter(is_quick).collect()
     }
 
     pub(crate) fn name(self) -> String {

@@ -78,6 +78,7 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Controllers => test_ready(interop::prepare_controllers(&metadata::load()?)?),
+        Step::Programs => test_ready(interop::prepare_programs(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?, kubernetes),
         Step::Web => test_ready(web::prepare(&metadata::load()?)?),
         Step::Bench => {

@@ -58,6 +58,13 @@ impl Running {
         (self.child.wait().unwrap(), output)
     }
 
+    /// Writes a line to the program's standard input.
+    pub(crate) fn send(&mut self, line: &str) {
+        use std::io::Write as _;
+        let input = self.child.stdin.as_mut().expect("it is closed at the end of a test");
+        writeln!(input, "{line}").unwrap();
+    }
+
     /// Closes the program's standard input.
     pub(crate) fn end_input(&mut self) {
         self.child.stdin = None;

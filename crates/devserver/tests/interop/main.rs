@@ -35,3 +35,4 @@ mod deploy;
 mod informer;
 mod informer_faults;
 mod controllers;
+mod programs;
