@@ -119,7 +119,7 @@ struct PodSet {
 impl PodSet {
     fn new(cluster: Arc<Cluster>, pods: Pods) -> Self {
         let resource = cluster.registry().resource("", "v1", "pods").expect("pods are built in").clone();
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         Self { cluster, resource, place, pods, keys: Vec::new() }
     }
 
@@ -207,7 +207,7 @@ pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
     let Ok(key) = Key::new(None, name) else { return };
     let write = Write::Create(encode(resource, key, object));
     // An error means that the namespace exists already.
-    let _ = cluster.store.write(&Place::new(resource.storage()), name, write);
+    let _ = cluster.store.write(&Place::from(resource.storage()), name, write);
 }
 
 /// Returns a random number that selects the next pod, by SplitMix64.

@@ -138,7 +138,7 @@ impl Loaded {
         for change in objects {
             if let (Some(resource), Some(object)) = (served.get(&change.kind), &change.object) {
                 let content = encode(resource, change.key.clone(), object.clone());
-                cluster.store.load(&Place::new(resource.storage()), *content, change.version);
+                cluster.store.load(&Place::from(resource.storage()), *content, change.version);
             }
         }
         cluster.store.raise(self.version);
@@ -278,7 +278,7 @@ async fn play(
 
 fn apply(cluster: &Cluster, served: &HashMap<KindId, Arc<Resource>>, change: Change) {
     let Some(resource) = served.get(&change.kind) else { return };
-    let place = Place::new(resource.storage());
+    let place = Place::from(resource.storage());
     match change.object {
         Some(object) => {
             cluster.store.replay_put(&place, *encode(resource, change.key, object), change.version);

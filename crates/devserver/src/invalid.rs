@@ -53,7 +53,7 @@ impl FieldError {
         Self::new(FieldReason::Invalid, field, joined("Invalid value", detail))
     }
 
-    /// Returns the error of a value that has another type than the schema says.
+    /// Returns the error of a value whose type differs from that of the schema.
     pub(crate) fn type_invalid(field: &str, value: &Value, detail: &str) -> Self {
         Self { reason: FieldReason::TypeInvalid, ..Self::invalid(field, value, detail) }
     }
@@ -79,7 +79,7 @@ impl FieldError {
         Self::value_not_supported(field, &value.into(), known)
     }
 
-    /// Returns the error of a value, of whatever type, that is none of those that are known.
+    /// Returns the error of a value of any type that is not in the list of supported values.
     pub(crate) fn value_not_supported(field: &str, value: &Value, known: &[&str]) -> Self {
         let known: Vec<_> = known.iter().map(|known| format!("{known:?}")).collect();
         let detail = format!("supported values: {}", known.join(", "));
@@ -104,7 +104,7 @@ impl FieldError {
 }
 
 impl FieldReason {
-    /// The reason as it stands among the causes of a status.
+    /// Returns the reason in a cause of a status.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -142,7 +142,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Writes a number as Go's `%v` does: without a fraction if it is whole, with an exponent if it is long.
+/// Writes a number as Go's `%v` does: without a fraction if it is an integer, with an exponent if it is long.
 pub(crate) fn go_float(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e21).contains(&size) {

@@ -51,7 +51,7 @@ impl SavedState {
                 continue;
             };
             let content = encode(&resource, key, object);
-            cluster.store.load(&Place::new(resource.storage()), *content, Some(change.version));
+            cluster.store.load(&Place::from(resource.storage()), *content, Some(change.version));
         }
         cluster.store.raise(self.version);
         cluster.store.forget_history();

@@ -18,7 +18,6 @@ mod links;
 mod disk;
 mod behavior;
 mod parity;
-mod scope;
 mod parameters;
 pub(crate) mod phrases;
 

@@ -1,6 +1,5 @@
 //! Functions have named parameters, not tuples of them.
 
-use crate::tidy::scope;
 use crate::tidy::syntax::Function;
 use crate::tidy::tree::{RustFile, Tree};
 use crate::tidy::violation::Violation;
@@ -8,8 +7,7 @@ use crate::tidy::violation::Violation;
 const RULE: &str = "parameters";
 
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
-    let enforced = tree.rust.iter().filter(|file| scope::is_enforced(file.path));
-    enforced.flat_map(check_file).collect()
+    tree.rust.iter().flat_map(check_file).collect()
 }
 
 fn check_file<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a {
@@ -49,7 +47,6 @@ fn has_tuple_parameter(file: &RustFile<'_>, function: &Function) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::tidy::scope::PENDING;
     use crate::tidy::tree::found;
 
     fn check(path: &str, text: &str, expected: &[&str]) {
@@ -68,7 +65,6 @@ mod tests {
         check(PATH, "fn a(f: fn(u8), pair: crate::pair::Pair) {}", &[]);
         check(PATH, "fn a(f: &mut (impl Fn() + ?Sized)) {}", &[]);
         check(PATH, "fn from((a, b): (u8, u8)) {}", &[]);
-        check(PENDING[0], "fn a(pair: (u8, u8)) {}", &[]);
         check(PATH, "#[cfg(test)] mod tests { fn a(pair: (u8, u8)) {} }", &[]);
     }
 

@@ -35,7 +35,7 @@ impl ReviewVersion {
     }
 }
 
-/// What a request does to an object.
+/// The operation of a request on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,

@@ -45,7 +45,7 @@ where
         response = response.header(header::WARNING, warning);
     }
     response.body(Body::new(answer.body, pieces)).unwrap_or_else(|_| {
-        // Only a fault script can ask for a code that HTTP does not have.
+        // Only a fault script can request a code that HTTP does not have.
         let refusal = ApiResponse::from(ErrorResponse::scripted(500, None));
         let mut response = http::Response::new(Body::new(refusal.body, None));
         *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
@@ -133,7 +133,7 @@ where
                 body: body::read(body).await?,
                 warnings: Arc::clone(trace.warnings),
             };
-            dispatch(front, verb, (request, target.subresource.as_deref()), effect).await
+            dispatch(front, verb, &request, target.subresource.as_deref(), effect).await
         }
     }
 }
@@ -216,10 +216,11 @@ fn meant(
 async fn dispatch(
     front: &Gateway,
     verb: Verb,
-    (request, part): (Request, Option<&str>),
+    request: &Request,
+    part: Option<&str>,
     effect: Effect,
 ) -> Result<ApiResponse, ErrorResponse> {
-    let (cluster, request) = (&front.cluster, &request);
+    let cluster = &front.cluster;
     let is_read = matches!(verb, Verb::Get | Verb::List | Verb::Watch) || request.resource.is_review;
     if cluster.moment.past().is_some() && !is_read {
         return Err(ErrorResponse::read_only());

@@ -160,7 +160,7 @@ impl Agent {
         let Some(resource) = self.cluster.registry().resource("", "v1", plural).cloned() else {
             return Vec::new();
         };
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         let page = self.cluster.store.list(&place, &Selection::everything(None), &Span::default());
         let head = head(&resource.api_version(), &resource.kind);
         page.map(|page| page.records.iter().map(|record| record.to_value(&head)).collect())
@@ -178,8 +178,8 @@ struct Reader {
 
 impl Reader {
     fn open(cluster: &Cluster) -> Option<Self> {
-        let (nodes, nodes_changed) = cluster.store.follow(&Place::new(("", "nodes")), None).ok()?;
-        let (pods, pods_changed) = cluster.store.follow(&Place::new(("", "pods")), None).ok()?;
+        let (nodes, nodes_changed) = cluster.store.follow(&Place::from(("", "nodes")), None).ok()?;
+        let (pods, pods_changed) = cluster.store.follow(&Place::from(("", "pods")), None).ok()?;
         Some(Self { nodes, pods, nodes_changed, pods_changed })
     }
 
@@ -200,7 +200,7 @@ impl Reader {
         let mut objects = Vec::new();
         for (plural, kind, position) in [("nodes", "Node", &mut self.nodes), ("pods", "Pod", &mut self.pods)]
         {
-            let batch = cluster.store.events(&Place::new(("", plural)), *position, BATCH).ok()?;
+            let batch = cluster.store.events(&Place::from(("", plural)), *position, BATCH).ok()?;
             *position = batch.position;
             let head = head("v1", kind);
             let present = batch.events.iter().filter(|event| event.end == End::Present);

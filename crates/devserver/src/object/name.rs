@@ -26,7 +26,7 @@ pub(super) fn broken_prefix(resource: &Resource, prefix: &str) -> Vec<String> {
 
 /// Completes `generateName` with five characters of random bits.
 pub(crate) fn generate_name(start: &str, bits: u64) -> String {
-    /// No vowels and nothing that looks like one, so that no words come out.
+    /// No vowels and no characters that look like vowels, so that no words are generated.
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     const ENDING: usize = 5;
     let kept = start.char_indices().nth(LABEL_LENGTH - ENDING).map_or(start, |(end, _)| &start[..end]);
@@ -44,7 +44,7 @@ const SUBDOMAIN_LENGTH: usize = 253;
 /// The job controller appends eleven characters to the names of cron jobs.
 const CRON_JOB_LENGTH: usize = 52;
 
-/// What a kind demands of names.
+/// The rule for the names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Labels joined by dots.
@@ -68,7 +68,7 @@ impl Rule {
         }
     }
 
-    /// What is wrong with a name, in the words of the API server.
+    /// Returns the error of a name, with the message of the API server.
     fn broken_by(self, name: &str) -> Vec<String> {
         let (is_formed, form, limit) = match self {
             Self::PathSegment => return broken_segment(name),

@@ -3,7 +3,7 @@
 /// The smallest unit that is stored, as a power of ten.
 const SMALLEST: i32 = -9;
 
-/// How the suffix of a quantity is written.
+/// The format of the suffix of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `1k`, `1M`.
@@ -17,14 +17,14 @@ enum Style {
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// Returns a quantity without fractions and with the largest suffix that keeps its value; `None` if it is not one.
+/// Returns a quantity without fractions and with the largest suffix that keeps its value; `None` if it is not a quantity.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let (style, smallest) = parse(text)?;
     let sign = if smallest < 0 { "-" } else { "" };
     Some(format!("{sign}{}", write(smallest.abs(), style)))
 }
 
-/// Returns the value of a quantity in billionths; `None` if it is not one.
+/// Returns the value of a quantity in billionths; `None` if it is not a quantity.
 pub(crate) fn value(text: &str) -> Option<i128> {
     parse(text).map(|(_, smallest)| smallest)
 }
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<(Style, i128)> {
     Some((style, if is_negative { -smallest } else { smallest }))
 }
 
-/// Returns how the suffix is written and the value in the smallest unit, rounded up.
+/// Returns the format of the suffix and the value in the smallest unit, rounded up.
 fn smallest_units(mantissa: i128, places: i32, suffix: &str) -> Option<(Style, i128)> {
     if let Some(power) = BINARY.iter().position(|known| *known == suffix).filter(|power| *power > 0) {
         let value = mantissa.checked_mul(1 << (10 * power))?;

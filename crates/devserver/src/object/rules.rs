@@ -1,4 +1,4 @@
-//! What the metadata of every object have to keep to.
+//! The rules for the metadata of every object.
 
 use crate::invalid::FieldError;
 use crate::object::{
@@ -8,11 +8,11 @@ use crate::object::{
 use crate::registry::Resource;
 use serde_json::{Value, json};
 
-/// How many bytes all annotations together may have.
+/// The maximum number of bytes of all annotations together.
 const ANNOTATIONS: usize = 256 << 10;
-/// How long the name in a key and the value of a label may be.
+/// The maximum length of the name in a key and of the value of a label.
 const LABEL: usize = 63;
-/// Finalizers of Kubernetes' own, which have no prefix.
+/// The finalizers of Kubernetes, which have no prefix.
 const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 /// Returns the rules that the metadata of a new object with this name break.

@@ -1,4 +1,4 @@
-//! What becomes of objects.
+//! Tests of the changes that the server makes to objects.
 
 use super::deletion::{Decision, Mismatch, Policy, Preconditions, Terms, decide, is_finished};
 use super::{
@@ -247,7 +247,7 @@ fn finalizers_keep_an_object() {
 }
 
 #[test]
-fn an_object_that_is_not_the_one_meant_stays() {
+fn an_object_with_another_uid_or_version_is_not_deleted() {
     let object = json!({"metadata": {"uid": "u", "resourceVersion": "5"}});
     let demands = |uid: &str, version: &str| Preconditions {
         uid: Some(uid.to_owned()),

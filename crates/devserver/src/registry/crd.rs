@@ -15,10 +15,10 @@ pub(crate) struct CrdError {
     pub(crate) fields: Vec<FieldError>,
 }
 
-/// The resources that a definition asks for, one for each version that is served.
+/// The resources of a definition, one for each version that is served.
 ///
 /// # Errors
-/// If the definition lacks a name, a scope or a version, or is not called after what it defines.
+/// If the definition has no name, scope or version, or its name does not match its resource and group.
 pub(crate) fn from_crd(crd: &Value) -> Result<Vec<Resource>, CrdError> {
     let fields = flaws(crd);
     if !fields.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn from_crd(crd: &Value) -> Result<Vec<Resource>, CrdError> {
     let storage = storage.map(|schema| Stored { source: schema, schema: Arc::new(Structural::new(schema)) });
     let conversion = conversion(crd).map(Arc::new);
     let resources = served.map(|version| Resource {
-        // Objects in another version lose what the version in which they are stored does not have.
+        // Objects in another version lose the fields that the stored version does not have.
         storage_schema: storage
             .as_ref()
             .filter(|storage| schema_of(version) != Some(storage.source))
@@ -200,7 +200,7 @@ fn column_errors(column: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// How many fields of a custom resource field selectors may name.
+/// The maximum number of fields of a custom resource for field selectors.
 const MOST_SELECTABLE: u64 = 8;
 
 fn selectable_errors(version: &Value, path: &str) -> Vec<FieldError> {
@@ -280,7 +280,7 @@ fn conversion_errors(conversion: &Value) -> Vec<FieldError> {
     }
 }
 
-/// A name of a definition that another definition of the group has.
+/// A name that two definitions of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameConflict {
     /// The reason of the condition `NamesAccepted`.
@@ -315,7 +315,7 @@ impl NameConflict {
     }
 }
 
-/// Fills in what the API server adds to a definition once its resources are served, or cannot be served because of a name.
+/// Sets the status of a definition whose resources are served, or cannot be served because of a name.
 pub(crate) fn establish(crd: &mut Value, conflict: Option<&NameConflict>, now: &str) {
     if from_crd(crd).is_err() {
         return;
@@ -338,7 +338,7 @@ pub(crate) fn establish(crd: &mut Value, conflict: Option<&NameConflict>, now: &
     crd["status"] = json!({"acceptedNames": accepted, "conditions": conditions, "storedVersions": stored});
 }
 
-/// Returns the conditions of a definition; those that have not changed keep their time.
+/// Returns the conditions of a definition. The time of unchanged conditions does not change.
 fn conditions(before: &Value, conflict: Option<&NameConflict>, now: &str) -> Vec<Value> {
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         let known = items(before).find(|one| one["type"] == kind && one["status"] == status);

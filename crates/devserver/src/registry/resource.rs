@@ -26,11 +26,11 @@ pub(crate) struct Resource {
     pub(crate) categories: Vec<String>,
     /// The scope.
     pub(crate) scope: Scope,
-    /// Whether it is built in.
+    /// Built-in or custom.
     pub(crate) origin: Origin,
     /// Whether status is a subresource, so that it is not written together with the rest.
     pub(crate) has_status: bool,
-    /// Where the scale subresource finds its fields, if there is one.
+    /// The paths of the fields of the scale subresource, if the resource has one.
     pub(crate) scale: Option<ScalePaths>,
     /// Whether `metadata.generation` counts the changes.
     pub(crate) has_generation: bool,
@@ -38,19 +38,19 @@ pub(crate) struct Resource {
     pub(crate) is_made_by_update: bool,
     /// Whether an update requires a resourceVersion.
     pub(crate) needs_version: bool,
-    /// Whether its objects are reviews, which are not stored.
+    /// True if its objects are reviews, which are not stored.
     pub(crate) is_review: bool,
     /// The printer columns of its definition.
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields of custom resources that a field selector may name, without a leading dot.
     pub(crate) selectable_fields: Vec<String>,
-    /// The types of custom resources in all versions; those of built-in ones are in a table.
+    /// The types of custom resources in all versions. The types of built-in resources are in a table.
     pub(crate) types: Option<Arc<Schema>>,
     /// The schema of custom resources in this version.
     pub(crate) schema: Option<Arc<Structural>>,
     /// The schema of custom resources in the version in which they are stored, if it is another one.
     pub(crate) storage_schema: Option<Arc<Structural>>,
-    /// How objects are converted from and to the version in which they are stored; `None` if it is this one, or no webhook converts them.
+    /// The conversion from and to the stored version; `None` if this is the stored version, or no webhook converts objects.
     pub(crate) conversion: Option<Arc<Conversion>>,
     /// The `openAPIV3Schema` of custom resources in this version, for the OpenAPI documents.
     pub(crate) openapi: Option<Arc<Value>>,
@@ -85,7 +85,7 @@ pub(crate) enum Origin {
     Custom,
 }
 
-/// The simple JSON paths, such as `.spec.replicas`, of what a scale subresource shows.
+/// The simple JSON paths, such as `.spec.replicas`, of the fields of a scale subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
     /// The desired replicas.
@@ -149,7 +149,7 @@ impl Resource {
         if self.is_review {
             return &["create"];
         }
-        // A namespace goes together with all that it holds, so that they cannot go by the dozen.
+        // The deletion of a namespace deletes its contents, so that there is no deletion of a collection of namespaces.
         if self.is("", "namespaces") {
             return &["create", "delete", "get", "list", "patch", "update", "watch"];
         }

@@ -103,8 +103,8 @@ pub(crate) struct Batch {
     pub(crate) position: Position,
 }
 
-impl Place {
-    pub(crate) fn new((group, plural): (&str, &str)) -> Self {
+impl From<(&str, &str)> for Place {
+    fn from((group, plural): (&str, &str)) -> Self {
         Self { group: group.into(), plural: plural.into() }
     }
 }
@@ -297,7 +297,7 @@ impl Store {
         changed.notify_waiters();
     }
 
-    /// Restarts the versions, as after the restore of a backup. The objects are kept.
+    /// Restarts the versions, as after the restore of a backup. The objects do not change.
     pub(crate) fn reset_versions(&self) {
         let mut state = self.lock();
         let State { version, collections, .. } = &mut *state;

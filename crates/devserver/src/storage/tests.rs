@@ -6,7 +6,7 @@ use serde_json::json;
 use std::{collections::BTreeMap, num::NonZeroU64};
 
 fn place() -> Place {
-    Place::new(("", "maps"))
+    Place::from(("", "maps"))
 }
 
 fn content(key: &str, tier: &str) -> Box<Content> {

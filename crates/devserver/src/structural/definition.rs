@@ -1,4 +1,4 @@
-//! What the schema in a CustomResourceDefinition has to keep to.
+//! The rules for the schema in a CustomResourceDefinition.
 
 use crate::expression::Expression;
 use crate::invalid::FieldError;
@@ -36,7 +36,7 @@ pub(crate) fn schema_errors(schema: &Value, path: &str) -> Vec<FieldError> {
     check.errors
 }
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -147,7 +147,7 @@ impl Check {
         }
     }
 
-    /// Checks that the schema does not describe what every object has.
+    /// Checks that the schema does not describe the common fields of all objects.
     fn metadata_of(&mut self, schema: &Value, level: Level, path: &str) {
         if level != Level::Root && !is_true(schema, "x-kubernetes-embedded-resource") {
             return;
@@ -202,7 +202,7 @@ impl Check {
         }
     }
 
-    /// Checks a schema inside of `allOf` and the like, which must not declare types and fields.
+    /// Checks a schema within `allOf` and similar fields, which must not declare types and fields.
     fn nested(&mut self, schema: &Value, path: &str) {
         let has = |name: &str| !matches!(schema.get(name), None | Some(Value::Null | Value::Bool(false)));
         for (name, rule) in [

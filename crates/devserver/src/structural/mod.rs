@@ -38,7 +38,7 @@ pub(crate) use schema::Structural;
 use crate::invalid::{FieldError, FieldReason};
 use serde_json::Value;
 
-/// Which part of an object is written, and with that which part of the schema applies.
+/// The part of an object that is written, which determines the part of the schema that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The object without its subresources.

@@ -160,13 +160,13 @@ impl Admission<'_> {
         if self.is_exempt() {
             return Vec::new();
         }
-        let place = Place::new((GROUP, stage.plural()));
+        let place = Place::from((GROUP, stage.plural()));
         let page = self.cluster.store.list(&place, &Selection::everything(None), &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         records.iter().flat_map(|record| Webhook::all(&record.to_value(&head("", "")))).collect()
     }
 
-    /// Returns the states of an object as a webhook reviews them; `None` if it does not match the request.
+    /// Returns the old and the new state of an object for a webhook; `None` if the webhook does not match the request.
     async fn reviewed(
         &self,
         webhook: &Webhook,
@@ -281,7 +281,7 @@ impl Admission<'_> {
         }
     }
 
-    /// Returns the namespace of the object; `None` if it is in none.
+    /// Returns the namespace of the object; `None` if it is cluster-scoped.
     fn namespace(&self) -> Option<Value> {
         let name = self.request.namespace.as_deref()?;
         let registry = self.cluster.registry();
@@ -303,7 +303,7 @@ impl Admission<'_> {
         options
     }
 
-    /// Writes the type and the namespace, which every reviewed object has.
+    /// Writes the type and the namespace, which reviews require.
     fn complete(&self, object: &mut Value) {
         if self.part == ObjectPart::Scale {
             return;

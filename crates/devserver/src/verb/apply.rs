@@ -17,7 +17,7 @@ use serde_json::Value;
 
 const OPTIONS: &str = "PatchOptions";
 
-/// Applies the configuration in the body, and answers with what became of the object. It is created if it is not there.
+/// Applies the configuration in the body, and responds with the resulting object, which is created if it does not exist.
 pub(crate) async fn apply(
     cluster: &Cluster,
     request: &Request,
@@ -53,7 +53,7 @@ pub(crate) async fn apply(
         };
         let new = ownership.apply(Some(&old), &config, force)?;
         let change = Change { record, old, new, way: RequestType::Applied };
-        if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
+        if let Some(record) = store(cluster, request, aspect, intent, change).await? {
             return show(cluster, request, aspect, &record).await;
         }
     }

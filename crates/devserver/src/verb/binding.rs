@@ -35,7 +35,7 @@ pub(crate) async fn bind(cluster: &Cluster, request: &Request) -> Result<ApiResp
         }
         mark_scheduled(&mut new);
         let change = Change { record, old, new, way: RequestType::Sent };
-        if apply(cluster, request, (ObjectPart::Binding, intent), change).await?.is_some() {
+        if apply(cluster, request, ObjectPart::Binding, intent, change).await?.is_some() {
             return Ok(ApiResponse::json(201, status_to_json(&Status { code: 201, ..Status::success() })));
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Cluster {
     pub(crate) store: Store,
     /// The interval of bookmarks.
     pub(crate) bookmark_interval: Duration,
-    /// Which controllers run.
+    /// The controllers that run.
     pub(crate) controllers: Controllers,
     /// The bearer tokens of users.
     pub(crate) tokens: TokenTable,
@@ -44,7 +44,7 @@ pub(crate) struct Cluster {
 /// The controllers of kube-controller-manager that a server runs itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// None, like a kube-apiserver. Use it with a kube-controller-manager and kubelets.
+    /// No controllers, like a kube-apiserver. Use it with a kube-controller-manager and kubelets.
     ///
     /// Owned objects stay when their owner is deleted, an object that is deleted in the foreground waits, a deleted
     /// namespace keeps its contents, and a pod on a node waits for the kubelet to end it.
@@ -54,7 +54,7 @@ pub enum Controllers {
     BuiltIn,
 }
 
-/// How long a list waits for a version that has not been reached, as in the watch cache of kube-apiserver.
+/// The time that a list waits for a version that has not been reached, as in the watch cache of kube-apiserver.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Cluster {
@@ -128,7 +128,7 @@ impl Cluster {
 
     /// Returns the object of a resource with this key, decoded.
     pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
-        let record = self.store.get(&Place::new(resource.storage()), key)?;
+        let record = self.store.get(&Place::from(resource.storage()), key)?;
         let mut value = record.to_value(&head(&resource.api_version(), &resource.kind));
         // Objects that webhooks convert are in the version in which they are stored.
         if resource.conversion.is_none() {
@@ -156,7 +156,7 @@ pub(crate) fn encode(resource: &Resource, key: Key, mut object: Value) -> Box<Co
     Box::new(Content::new(key, object, fields))
 }
 
-/// Encodes an object in the version of a resource, which need not be that in which it is stored.
+/// Encodes an object in the version of a resource, which may differ from the stored version.
 pub(crate) fn encode_converted(resource: &Resource, key: Key, mut object: Value) -> Box<Content> {
     metadata::drop_empty(&mut object);
     object::convert(resource, &mut object);

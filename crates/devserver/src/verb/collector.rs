@@ -109,7 +109,7 @@ impl<'c> Collector<'c> {
 
     /// Deletes an object, or marks it as being deleted if it has finalizers.
     pub(crate) fn remove(&mut self, resource: &Arc<Resource>, key: &str, policy: Policy) {
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         // If the object changes in the meantime, the deletion is decided again.
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let terms = Terms::at_once(&object, policy);
@@ -132,7 +132,7 @@ impl<'c> Collector<'c> {
 
     /// Changes an object, and removes it if no finalizer is left.
     fn edit(&mut self, resource: &Arc<Resource>, key: &str, change: impl Fn(&mut Value)) {
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let mut next = object.clone();
             change(&mut next);
@@ -172,7 +172,7 @@ fn dependents(cluster: &Cluster, uid: &str) -> Vec<Dependent> {
         return found;
     }
     for resource in cluster.stored() {
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         let owned = records.into_iter().filter(|record| record.content().is_owned_by(uid));

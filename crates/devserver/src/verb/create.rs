@@ -50,11 +50,12 @@ pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiRe
     unreachable!("the loop ends by itself")
 }
 
-/// Creates an object by an update of the name in the path, if its kind allows it; `None` if the object exists by now.
+/// Creates an object by an update of the name in the path, if its kind allows it; `None` if the object exists in the meantime.
 pub(crate) async fn create_by_update(
     cluster: &Cluster,
     request: &Request,
-    (object, intent): (Value, Intent),
+    object: Value,
+    intent: Intent,
 ) -> Result<Option<ApiResponse>, ErrorResponse> {
     if !metadata::text(&object, "uid").is_empty() {
         let why = "Precondition failed: UID in precondition, and there is no object";
@@ -69,7 +70,7 @@ pub(crate) async fn create_by_update(
     }
 }
 
-/// Creates an object by an apply to the name in the path; `None` if the object exists by now.
+/// Creates an object by an apply to the name in the path; `None` if the object exists in the meantime.
 pub(crate) async fn create_by_apply(
     cluster: &Cluster,
     request: &Request,
@@ -141,7 +142,7 @@ async fn store(
     if let Some(namespace) = &request.namespace {
         admit(cluster, resource, namespace, name)?;
     }
-    // Ownership is that of the fields that the client sent and their defaults, not of what the server writes.
+    // The manager owns the fields that the client sent and their defaults, not those that the server writes.
     if way == RequestType::Sent {
         remove_system_fields(&mut object);
         Ownership::new(request, ObjectPart::Whole, "CreateOptions")?.create(&mut object);

@@ -35,7 +35,7 @@ pub(crate) async fn delete_collection(
         };
         match removed {
             Ok(gone) => records.push(Gone::into_record(gone)),
-            // Someone else deleted it meanwhile, which is what the client wants.
+            // Another client deleted it in the meantime, which is the result that this client requested.
             Err(refusal) if refusal.status().code == 404 => {}
             Err(refusal) => return Err(refusal),
         }

@@ -55,7 +55,7 @@ pub(crate) fn answer(request: &Request, page: Page) -> ApiResponse {
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
         .at(request.past);
     let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
-    // The API server tells the selector as it prints it, not as it was written.
+    // The API server returns the selector in its own format, not in that of the request.
     let shard = shard.map(|text| text.parse().map_or(text, |shard: ShardSelector| shard.to_string()));
     let metadata = metadata(&page, shard);
     if shape.form() == Form::Table {
@@ -120,10 +120,10 @@ fn span(options: &ListOptions) -> Result<Span, ErrorResponse> {
     let is_exact = match options.resource_version_match {
         Some(VersionMatch::Exact) => true,
         Some(VersionMatch::NotOlderThan) => false,
-        // A limit with a version and no word on how it is meant has always been for exactly that version.
+        // A limit with a version but without `resourceVersionMatch` requests exactly that version.
         None => limit.is_some(),
     };
-    // The API server answers version "0" from its cache, which knows no pages.
+    // The API server responds to version "0" from its cache, which has no pages.
     Ok(Span { version: version.filter(|_| is_exact), after: None, limit: limit.filter(|_| !is_any) })
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn patch(
         };
         let new = kind.apply(request, &side, &body)?;
         let change = Change { record, old, new, way: RequestType::Patched };
-        if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
+        if let Some(record) = store(cluster, request, aspect, intent, change).await? {
             return show(cluster, request, aspect, &record).await;
         }
     }
@@ -84,7 +84,7 @@ impl Kind {
             Self::Strategic => patch::strategic(&request.resource, old, body),
         };
         let patched = patched.map_err(|error| refuse(&error))?;
-        // A strategic patch is of the type of the object, whatever it says.
+        // A strategic patch has the type of the object, regardless of its own `kind`.
         let is_other = |field: &&&str| patched.get(**field) != old.get(**field);
         if let (Self::Json | Self::Merge, Some(field)) = (self, ["apiVersion", "kind"].iter().find(is_other))
         {

@@ -163,7 +163,7 @@ impl Invocation<'_> {
             }
         };
         let selection = Selection::everything(namespace);
-        let place = Place::new(resource.storage());
+        let place = Place::from(resource.storage());
         let page = self.cluster.store.list(&place, &selection, &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         let objects =
@@ -202,7 +202,7 @@ impl Invocation<'_> {
 
 /// Returns the stored objects of a resource, sorted by name.
 fn objects(cluster: &Cluster, plural: &str) -> Vec<Value> {
-    let place = Place::new((GROUP, plural));
+    let place = Place::from((GROUP, plural));
     let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
     let records = page.map(|page| page.records).unwrap_or_default();
     records.iter().map(|record| record.to_value(&head("", ""))).collect()

@@ -72,7 +72,7 @@ impl Intent {
 
 impl Request {
     pub(crate) fn place(&self) -> Place {
-        Place::new(self.resource.storage())
+        Place::from(self.resource.storage())
     }
 
     /// Returns the encoder, if the client requests protobuf.

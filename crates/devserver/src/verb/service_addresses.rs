@@ -35,7 +35,7 @@ pub(crate) fn assign(
 }
 
 fn used_node_ports(cluster: &Cluster, resource: &Resource) -> HashSet<u64> {
-    let place = Place::new(resource.storage());
+    let place = Place::from(resource.storage());
     let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
     let head = head(&resource.api_version(), &resource.kind);
     let records = page.map(|page| page.records).unwrap_or_default();

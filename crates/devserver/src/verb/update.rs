@@ -58,7 +58,7 @@ pub(crate) async fn update(
     loop {
         let (record, old) = match current_converted(cluster, request).await {
             Err(_) if request.resource.is_made_by_update && aspect == ObjectPart::Whole => {
-                match create_by_update(cluster, request, (sent.clone(), intent)).await? {
+                match create_by_update(cluster, request, sent.clone(), intent).await? {
                     Some(answer) => return Ok(answer),
                     None => continue,
                 }
@@ -66,7 +66,7 @@ pub(crate) async fn update(
             found => found?,
         };
         let change = Change { record, old, new: new.clone(), way: RequestType::Sent };
-        if let Some(record) = apply(cluster, request, (aspect, intent), change).await? {
+        if let Some(record) = apply(cluster, request, aspect, intent, change).await? {
             return show(cluster, request, aspect, &record).await;
         }
     }
@@ -97,7 +97,8 @@ pub(crate) async fn current_converted(
 pub(crate) async fn apply(
     cluster: &Cluster,
     request: &Request,
-    (aspect, intent): (ObjectPart, Intent),
+    aspect: ObjectPart,
+    intent: Intent,
     change: Change,
 ) -> Result<Option<Record>, ErrorResponse> {
     let change = normalized(request, aspect, change)?;
@@ -114,7 +115,7 @@ pub(crate) async fn apply(
     if old.get("rules") != new.get("rules") || old.get("subjects") != new.get("subjects") {
         escalation::check(cluster, request, &new)?;
     }
-    // A namespace goes when there is nothing left in it.
+    // A namespace is removed when it is empty.
     let is_namespace = request.resource.is("", "namespaces");
     let held = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
     let goes = deletion::is_finished(&new) && !(is_namespace && held);
@@ -123,7 +124,7 @@ pub(crate) async fn apply(
     }
     let is_unchanged = differ_in_times_only(&old, &new);
     let new = conversion::to_storage(cluster, &request.resource, new).await?;
-    // The API server stores nothing where nothing changes but times of owners, and the version stays.
+    // If only the times of managers differ, the API server does not store the object, and the version does not change.
     if is_unchanged {
         let mut same = new.clone();
         put_managed_fields(&mut same, old.pointer("/metadata/managedFields"));
@@ -149,7 +150,7 @@ pub(crate) async fn apply(
             Ok(Some(after.map_or(stored.clone(), |after| after.at(stored.version()))))
         }
         Err(Missed::Missing) => Err(ErrorResponse::not_found(&request.resource, &request.name)),
-        // A client that named a version is refused when it is looked at again.
+        // A request with a version is rejected at the next check.
         Err(Missed::Changed | Missed::Exists) => Ok(None),
     }
 }
@@ -188,7 +189,7 @@ async fn next_state(
     Ok((new, errors))
 }
 
-/// Returns what a request for a part of an object reads and writes: a scale, or the object.
+/// Returns the object that a request for a subresource reads and writes: a scale, or the object itself.
 fn part_of<'o>(request: &Request, aspect: ObjectPart, object: &'o Value) -> Cow<'o, Value> {
     match aspect {
         ObjectPart::Scale => Cow::Owned(scale::read(&request.resource, object).unwrap_or_default()),

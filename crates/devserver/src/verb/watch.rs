@@ -44,7 +44,7 @@ pub(crate) async fn watch(
         effect,
         selection: selection(request, selectors(options))?,
     };
-    // Once a watch is granted, the API server tells what is wrong in an event.
+    // After a watch was accepted, the API server reports errors in an event.
     if start == Start::StreamingList
         && let Some(version) = asked
         && let Err(refusal) = cluster.reached(version).await
@@ -158,7 +158,7 @@ fn frames(
     futures_util::stream::unfold(Some((source, watch_state)), |state| async move {
         let (source, mut watch_state) = state?;
         loop {
-            // Made before looking, it misses no change, and until it waits it costs nothing.
+            // Created before the state is read, so that no change is missed; it has no cost until it waits.
             let change = source.changed.notified();
             if watch_state.watch.converted.is_some() {
                 source.convert_events(&mut watch_state).await;
@@ -173,11 +173,11 @@ fn frames(
                 Step::Send(bytes) => return Some((Ok(bytes), Some((source, watch_state)))),
                 Step::End(Manner::Clean) => return None,
                 Step::End(Manner::Abrupt) => {
-                    // A connection is flushed while its body has nothing to say; what was said before goes out.
+                    // hyper flushes a connection while its body is pending, so that earlier events are sent.
                     tokio::task::yield_now().await;
                     return Some((Err(Broken), None));
                 }
-                // Whoever else is about to write goes first, so that under load more goes out at once.
+                // Other writers run first, so that more events are sent at once under load.
                 Step::Wait(_) => tokio::task::yield_now().await,
             }
         }

@@ -1,4 +1,4 @@
-//! The server tells what it serves.
+//! Tests of discovery and OpenAPI.
 
 use crate::probe::{Probe, refusal};
 
@@ -29,7 +29,7 @@ async fn aggregated_discovery_lists_all_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn probes_hear_that_it_is_well() {
+async fn health_endpoints_return_ok() {
     let probe = Probe::new();
     for path in ["/healthz", "/livez", "/readyz", "/readyz/ping"] {
         assert_eq!(probe.get(path).await, (200, "ok".into()), "{path}");
@@ -75,7 +75,7 @@ async fn unsupported_methods_are_not_allowed() {
     }
 }
 
-/// What kubectl asks before it sends a file.
+/// The requests of kubectl before it sends a file.
 #[tokio::test(start_paused = true)]
 async fn an_openapi_description_names_the_kinds() {
     let probe = Probe::new();
@@ -96,7 +96,7 @@ async fn an_openapi_description_names_the_kinds() {
     assert_eq!(probe.send(request).await.status(), 200);
 }
 
-/// What `kubectl explain` reads.
+/// The document that `kubectl explain` reads.
 #[tokio::test(start_paused = true)]
 async fn openapi_descriptions_have_the_schemas_of_built_in_kinds() {
     let probe = Probe::new();

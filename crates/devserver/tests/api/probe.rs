@@ -1,4 +1,4 @@
-//! Asks a server in memory, and shows what it answers as it is.
+//! A client of a server in memory, which returns responses unchanged.
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -14,7 +14,7 @@ pub(crate) struct Probe {
     pub(crate) client: Client,
 }
 
-/// An answer: its code and its body.
+/// A response: its code and its body.
 pub(crate) type Answer = (u16, Value);
 
 impl Probe {
@@ -127,7 +127,7 @@ fn complete(path: &str, body: &mut Value) {
     }
 }
 
-/// A whole answer; what is no JSON is text.
+/// A complete response; a body that is not JSON is a string.
 pub(crate) async fn read(response: Response<Body>) -> Answer {
     let code = response.status().as_u16();
     let bytes = response.into_body().collect().await.expect("the body ends well").to_bytes();
@@ -135,7 +135,7 @@ pub(crate) async fn read(response: Response<Body>) -> Answer {
     (code, serde_json::from_slice(&bytes).unwrap_or_else(|_| text()))
 }
 
-/// A refusal, as far as clients look at it.
+/// The parts of an error response that clients read.
 pub(crate) fn refusal(answer: &Answer) -> (u16, &str) {
     let (code, status) = answer;
     assert_eq!(status["kind"], "Status", "{status}");
@@ -160,7 +160,7 @@ pub(crate) struct Watch {
     lines: JsonLines,
 }
 
-/// How a watch went on.
+/// The state of a watch.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     Event(String, Value),
@@ -175,7 +175,7 @@ impl Watch {
                 let mut event: Value = serde_json::from_slice(&frame).unwrap();
                 return Next::Event(event["type"].as_str().unwrap().to_owned(), event["object"].take());
             }
-            // The clock stands still while anything happens, so that only a watch that hangs takes this long.
+            // Time is paused while tasks run, so that only a watch that hangs takes this long.
             match tokio::time::timeout(DAY, self.body.frame()).await.expect("the watch goes on or ends") {
                 None => return Next::End,
                 Some(Err(_)) => return Next::Broken,
@@ -184,7 +184,7 @@ impl Watch {
         }
     }
 
-    /// The next event: its type and what it is about.
+    /// Returns the next event: its type and its object.
     pub(crate) async fn event(&mut self) -> (String, Value) {
         match self.next().await {
             Next::Event(kind, object) => (kind, object),
@@ -204,7 +204,7 @@ impl Watch {
         said
     }
 
-    /// All that the watch says until it ends.
+    /// Returns all events until the watch ends.
     pub(crate) async fn rest(mut self) -> (Vec<(String, Value)>, Next) {
         let mut events = Vec::new();
         loop {

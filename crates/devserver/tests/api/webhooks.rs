@@ -1,4 +1,4 @@
-//! Admission webhooks: when they are called, what they receive, and what follows from their response.
+//! Admission webhooks: when they are called, their requests, and the effects of their responses.
 
 use crate::probe::{MAPS, Probe, named, refusal};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -93,7 +93,7 @@ async fn a_mutating_webhook_changes_objects() {
     assert_eq!(made["metadata"]["labels"]["team"], "web");
     let stored = probe.get(&format!("{MAPS}/a")).await.1;
     assert_eq!(stored["metadata"]["labels"]["team"], "web");
-    // The client does not own what the webhook has written.
+    // The client does not own the fields that the webhook has set.
     assert!(!stored["metadata"]["managedFields"].to_string().contains("team"), "{stored}");
 
     let [created] = requests(&reviews).try_into().unwrap();

@@ -10,7 +10,6 @@ use anyhow::Result;
 use crate::tidy::disk;
 use crate::tidy::phrases::banned::{Banned, Hit};
 use crate::tidy::phrases::texts::Text;
-use crate::tidy::scope;
 use crate::tidy::tree::Tree;
 use crate::tidy::violation::Violation;
 
@@ -24,7 +23,7 @@ struct Finding<'a> {
     hit: Hit,
 }
 
-/// Checks the enforced paths.
+/// Checks all files.
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
     let violation = |finding: Finding<'_>| Violation {
         file: finding.path.to_owned(),
@@ -33,7 +32,7 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
         problem: format!("\"{}\"", finding.hit.phrase),
         fix: finding.hit.replacement.to_owned(),
     };
-    findings(tree, scope::is_enforced).into_iter().map(violation).collect()
+    findings(tree).into_iter().map(violation).collect()
 }
 
 /// Prints the findings below the paths, which are relative to `start`, and returns their number.
@@ -50,7 +49,7 @@ pub(crate) fn print(start: &Path, paths: &[PathBuf]) -> Result<usize> {
     for unreadable in &tree.unreadable {
         println!("{unreadable}\n");
     }
-    let found = findings(&tree, |_| true);
+    let found = findings(&tree);
     for Finding { path, text, hit } in &found {
         println!("{path}:{}: \"{}\" -> {}\n    {}", text.line, hit.phrase, hit.replacement, text.body);
     }
@@ -58,13 +57,13 @@ pub(crate) fn print(start: &Path, paths: &[PathBuf]) -> Result<usize> {
     Ok(found.len())
 }
 
-fn findings<'a>(tree: &Tree<'a>, is_checked: impl Fn(&str) -> bool) -> Vec<Finding<'a>> {
+fn findings<'a>(tree: &Tree<'a>) -> Vec<Finding<'a>> {
     let banned = Banned::new();
     let mut texts: Vec<(&'a str, Text)> = Vec::new();
-    for file in tree.rust.iter().filter(|file| !file.is_generated() && is_checked(file.path)) {
+    for file in tree.rust.iter().filter(|file| !file.is_generated()) {
         texts.extend(texts::of_rust(file).into_iter().map(|text| (file.path, text)));
     }
-    for file in tree.files.iter().filter(|file| is_checked(&file.path)) {
+    for file in tree.files {
         let found = match file.path.rsplit_once('.') {
             Some((_, "md")) => texts::of_markdown(&file.text),
             Some((_, "go")) => texts::of_comments(&file.text),

@@ -12,10 +12,10 @@ pub(crate) struct Random {
     numbers: &'static [i64],
 }
 
-/// Words that are base64, too.
+/// Words in base64.
 const WORDS: &[&str] = &["aaaa", "bbbb", "cccc", "dddd"];
 
-/// How deep random values are.
+/// The maximum depth of random values.
 const DEEPEST: usize = 7;
 
 impl Random {
@@ -46,7 +46,7 @@ impl Random {
         values[self.below(values.len())]
     }
 
-    /// A change of an object, which is null if it is not there yet.
+    /// A change of an object; null if the object does not exist yet.
     pub(super) fn change(&mut self, kind: &Kind, live: &Value) -> Change {
         let operation = self.pick(&["update", "apply", "apply", "apply"]);
         let manager = self.pick(&["one", "two", "three"]);
@@ -166,7 +166,7 @@ impl Random {
         }
     }
 
-    /// Gives an item values of its key fields, of which those with defaults may be absent.
+    /// Sets the key fields of an item; key fields with defaults may be absent.
     fn fill_key(&mut self, item: &mut Value, ty: Type<'_>, keys: &[String]) {
         if !item.is_object() {
             *item = json!({});

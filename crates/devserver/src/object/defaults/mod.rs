@@ -1,7 +1,7 @@
-//! The values that the server fills in where a client leaves them out.
+//! The defaults that the server sets for absent fields.
 //!
-//! Go has one defaulting function for each type, which is called wherever the type occurs. So have these modules: the
-//! merge schema tells the type of each part of an object.
+//! Go has one defaulting function for each type, which is called wherever the type occurs. So do these modules: the
+//! merge schema has the type of each part of an object.
 
 mod edit;
 
@@ -111,7 +111,7 @@ fn fill_type(name: &str, value: &mut Value) -> Result<(), InvalidQuantity> {
     Ok(())
 }
 
-/// What the names of the types of built-in kinds begin with.
+/// The prefix of the names of the types of built-in kinds.
 const API: &str = "io.k8s.api.";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
@@ -125,7 +125,7 @@ fn fill_namespace(object: &mut Value) {
     set(status, "phase", "Active");
 }
 
-/// Sets what holds a namespace until its contents are gone.
+/// Sets the finalizer that retains a namespace until its contents are deleted.
 pub(crate) fn hold_namespace(resource: &Resource, object: &mut Value) {
     if resource.is("", "namespaces") {
         let spec = metadata::fields(metadata::fields(object).entry("spec").or_insert(Value::Null));
