@@ -16,6 +16,9 @@ const PHRASES: usize = 4;
 /// The word for an object of the initial list.
 pub(crate) const EXISTING: (&str, Highlight) = ("existing", Highlight::Quiet);
 
+/// The description of an object that was missing in a relist.
+pub(crate) const DELETION_NOT_RECEIVED: &str = "missing in a relist; the deletion itself was not received";
+
 /// Returns the type of an event, and its color.
 pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Highlight) {
     match event {
@@ -49,7 +52,7 @@ pub(crate) fn described(event: &Event<DynamicObject>, detail: Detail) -> String 
         Event::Updated { old, new, .. } => update(old.get(), new.get(), detail),
         Event::Added { object, .. } => summary(object.get()),
         Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known.get()),
-        Event::Deleted { .. } => "missing in a relist; the deletion itself was not received".to_owned(),
+        Event::Deleted { .. } => DELETION_NOT_RECEIVED.to_owned(),
         _ => String::new(),
     }
 }

@@ -12,7 +12,9 @@ mod lines;
 mod description;
 mod yaml;
 
-pub(crate) use description::{Detail, EXISTING, described, description, key, updated, verb};
+pub(crate) use description::{
+    DELETION_NOT_RECEIVED, Detail, EXISTING, described, description, key, updated, verb,
+};
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
 pub(crate) use manager::manager;

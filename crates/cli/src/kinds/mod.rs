@@ -10,4 +10,4 @@ mod discovery;
 pub(crate) use catalog::Catalog;
 pub(crate) use discovery::{discover, read};
 pub(crate) use kind::Kind;
-pub(crate) use whole::{whole, with_managed_fields};
+pub(crate) use whole::whole;

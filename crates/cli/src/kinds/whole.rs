@@ -6,18 +6,12 @@ use serde_json::{Value, json};
 
 /// Returns the object as kubectl prints it: with its kind, which lists do not contain, and without `managedFields`.
 pub(crate) fn whole(kind: &Kind, object: &DynamicObject) -> Value {
-    let mut whole = with_managed_fields(kind, object);
-    if let Some(metadata) = whole["metadata"].as_object_mut() {
-        metadata.remove("managedFields");
-    }
-    whole
-}
-
-/// Returns the object with its kind and with `managedFields`.
-pub(crate) fn with_managed_fields(kind: &Kind, object: &DynamicObject) -> Value {
     let mut whole = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": object.metadata});
     if let (Some(whole), Some(data)) = (whole.as_object_mut(), object.data.as_object()) {
         whole.extend(data.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    if let Some(metadata) = whole["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
     }
     whole
 }

@@ -44,12 +44,7 @@ pub(super) fn answer(source: &dyn ChangeSource, path: &str, query: &str) -> Resu
         }
         "object" => get_object(source, &query),
         "diff" => to_json(&diff(source, &query.object(source)?, query.range()?)?),
-        "compare" => {
-            let mut found = compare(source, &query.filter(source)?, query.range()?);
-            let total = found.len();
-            found.truncate(MAX_DIFFERENCES);
-            Ok(json!({"total": total, "differences": to_json(&found)?}))
-        }
+        "compare" => to_json(&compare(source, &query.filter(source)?, query.range()?, MAX_DIFFERENCES)),
         "fights" => to_json(&fights(source, &query.filter(source)?, query.range()?)),
         "churn" => to_json(&churn(source, &query.filter(source)?, query.range()?)),
         "cause" => to_json(&cause(source, &query.object(source)?, query.range()?)?),

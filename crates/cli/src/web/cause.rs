@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, ObjectId, Verb},
-    describe::owner,
+    describe::owners,
     query::Range,
     source::{ChangeSource, NOW, Owner, SourceError},
 };
@@ -71,6 +71,7 @@ pub(super) fn cause(
 /// Returns the objects below a root, level by level.
 fn members(source: &dyn ChangeSource, root: ObjectId) -> Vec<Member> {
     let kinds = source.kinds();
+    let events = events(source);
     let mut seen: HashSet<ObjectId> = [root.clone()].into();
     let mut tree = vec![Member { object: root, depth: 0, parent: None }];
     let mut position = 0;
@@ -82,7 +83,10 @@ fn members(source: &dyn ChangeSource, root: ObjectId) -> Vec<Member> {
             name: parent.key.name().to_owned(),
         };
         let mut children = source.children(&owner);
-        children.extend(events_of(source, &parent));
+        if kinds[parent.kind].kind != "Event" {
+            let name = (owner.namespace.clone(), owner.name.clone());
+            children.extend(events.get(&name).into_iter().flatten().cloned());
+        }
         children.sort_by(|a, b| a.key.cmp(&b.key));
         for child in children {
             if tree.len() < MAX_OBJECTS && seen.insert(child.clone()) {
@@ -140,7 +144,7 @@ fn root(source: &dyn ChangeSource, object: &ObjectId) -> Result<ObjectId, Source
         };
         let owner = match known {
             Some(owner) => owner,
-            None => source.state_at(&current, NOW)?.as_ref().and_then(owner),
+            None => source.state_at(&current, NOW)?.and_then(|state| owners(&state).into_iter().next()),
         };
         let Some((kind, name)) = owner.as_deref().and_then(|owner| owner.split_once('/')) else { break };
         let Some(kind) = kinds.iter().position(|known| known.kind == kind) else { break };
@@ -156,18 +160,15 @@ fn root(source: &dyn ChangeSource, object: &ObjectId) -> Result<ObjectId, Source
     Ok(current)
 }
 
-/// Returns the Events of an object: their names start with its name and a dot.
-fn events_of(source: &dyn ChangeSource, object: &ObjectId) -> Vec<ObjectId> {
+/// Returns the Events with changes by the namespace and the name of their object: their names start with its name and a dot.
+fn events(source: &dyn ChangeSource) -> HashMap<(Option<String>, String), Vec<ObjectId>> {
     let kinds = source.kinds();
-    if kinds[object.kind].kind == "Event" || !kinds.iter().any(|kind| kind.kind == "Event") {
-        return Vec::new();
-    }
-    let prefix = format!("{}.", object.key.name());
     let log = source.log();
-    let is_event = |other: &&ObjectId| {
-        kinds[other.kind].kind == "Event"
-            && other.key.namespace() == object.key.namespace()
-            && other.key.name().strip_prefix(&prefix).is_some_and(|rest| !rest.contains('.'))
-    };
-    log.objects().filter(is_event).cloned().collect()
+    let mut events: HashMap<_, Vec<ObjectId>> = HashMap::new();
+    for event in log.objects().filter(|object| kinds[object.kind].kind == "Event") {
+        let Some((name, _)) = event.key.name().rsplit_once('.') else { continue };
+        let namespace = event.key.namespace().map(str::to_owned);
+        events.entry((namespace, name.to_owned())).or_default().push(event.clone());
+    }
+    events
 }

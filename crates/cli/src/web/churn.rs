@@ -1,16 +1,14 @@
 //! The objects, fields and managers with most changes.
 
 use super::{
+    address::{TextMap, address},
     change::{Change, ObjectId},
     query::{Filter, Range},
     source::{ChangeSource, NOW},
 };
-use kube_informer_wire::{Key, KeyHasher};
+use kube_informer_wire::Key;
 use serde::Serialize;
-use std::{
-    collections::HashMap,
-    hash::{BuildHasherDefault, Hash, Hasher},
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 /// The number of rows of each table, and of buckets of each row.
 const ROWS: usize = 30;
@@ -69,37 +67,17 @@ impl Counted {
     }
 }
 
-/// A map by the addresses of texts.
-type TextMap<K, V> = HashMap<K, V, BuildHasherDefault<AddressHasher>>;
-
-/// Hashes addresses, which no client chooses, with a multiplication for each.
-#[derive(Clone, Copy, Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_usize((*byte).into()));
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        self.0 = (self.0.rotate_left(5) ^ number as u64).wrapping_mul(ODD);
-    }
-
-    fn finish(&self) -> u64 {
-        // The lower bits select the bucket of a map, and are the worst ones after a multiplication.
-        self.0.rotate_left(26)
-    }
-}
-
-fn address(text: &str) -> usize {
-    text.as_ptr() as usize
+/// The changes with the same fields of objects of one kind.
+struct FieldList<'l> {
+    kind: usize,
+    fields: &'l [Arc<str>],
+    counted: Counted,
 }
 
 /// Counts the changes of objects, fields and managers.
 ///
-/// There may be a million changes, so that fields and managers are counted by the address of their text, which is usually shared, and
-/// objects without their distribution over time, which is needed for a few of them.
+/// There may be a million changes. Managers and lists of fields are counted by their addresses, because changes usually share them, and
+/// objects by their slots, without their distribution over time, which is needed for a few of them.
 pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) -> Churn {
     let kinds = source.kinds();
     let log = source.log();
@@ -107,31 +85,30 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     let to = if range.to == NOW { log.end() } else { range.to }.max(from + 1);
     let bucket = |time: i64| ((time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
     let (mut total, mut bytes) = (0, 0);
-    let mut objects: Vec<HashMap<&Key, usize, BuildHasherDefault<KeyHasher>>> =
-        kinds.iter().map(|_| HashMap::default()).collect();
-    let mut fields: TextMap<(usize, usize), (&str, Counted)> = HashMap::default();
+    // The number of changes in each slot, and the last one of them.
+    let mut objects: Vec<(usize, Option<&Change>)> = vec![(0, None); log.slots()];
+    let mut lists: TextMap<(usize, usize), FieldList<'_>> = HashMap::default();
     let mut managers: TextMap<usize, (Option<&str>, Counted)> = HashMap::default();
     for change in log.between(from, to).filter(|change| filter.accepts(change)) {
         total += 1;
         bytes += u64::from(change.bytes);
         let bucket = bucket(change.time);
-        let ObjectId { kind, key } = &change.object;
-        *objects[*kind].entry(key).or_default() += 1;
+        let object = &mut objects[change.slot as usize];
+        *object = (object.0 + 1, Some(change));
         let manager = change.manager.as_deref();
-        managers
-            .entry(manager.map_or(0, address))
-            .or_insert_with(|| (manager, Counted::default()))
-            .1
+        let counted = managers.entry(manager.map_or(0, address));
+        counted.or_insert_with(|| (manager, Counted::default())).1.add(change, bucket);
+        let (kind, fields) = (change.object.kind, &*change.fields);
+        let list = lists.entry((kind, fields.as_ptr() as usize));
+        list.or_insert_with(|| FieldList { kind, fields, counted: Counted::default() })
+            .counted
             .add(change, bucket);
-        for field in &change.fields {
-            let counted = fields.entry((*kind, address(field)));
-            counted.or_insert_with(|| (field, Counted::default())).1.add(change, bucket);
-        }
     }
     let resource = |kind: usize| kinds[kind].resource.clone();
-    let objects = objects.into_iter().enumerate();
-    let objects =
-        objects.flat_map(|(kind, keys)| keys.into_iter().map(move |(key, count)| ((kind, key), count)));
+    let objects = objects.into_iter().filter_map(|(count, last)| {
+        let ObjectId { kind, key } = &last?.object;
+        Some(((*kind, key), count))
+    });
     let object = |(kind, key): (usize, &Key)| {
         let object = ObjectId { kind, key: key.clone() };
         let changes = log.of(&object);
@@ -140,8 +117,9 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
         changes.filter(is_shown).for_each(|change| counted.add(change, bucket(change.time)));
         counted.row(resource(kind), key.to_string())
     };
-    let fields = merged(fields.into_iter().map(|((kind, _), (field, counted))| ((kind, field), counted)));
-    let managers = merged(managers.into_values());
+    let fields = lists.values().flat_map(|list| list.fields.iter().map(move |field| (list, field)));
+    let fields = merged(fields.map(|(list, field)| ((list.kind, &**field), &list.counted)));
+    let managers = merged(managers.values().map(|(name, counted)| (*name, counted)));
     let count = |counted: &Counted| counted.count;
     Churn {
         from,
@@ -161,9 +139,9 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
 }
 
 /// Adds the counts of equal names.
-fn merged<N: Eq + Hash>(counted: impl Iterator<Item = (N, Counted)>) -> Vec<(N, Counted)> {
+fn merged<'c, N: Eq + Hash>(counted: impl Iterator<Item = (N, &'c Counted)>) -> Vec<(N, Counted)> {
     let mut merged: HashMap<N, Counted> = HashMap::new();
-    counted.for_each(|(name, counted)| merged.entry(name).or_default().merge(&counted));
+    counted.for_each(|(name, counted)| merged.entry(name).or_default().merge(counted));
     merged.into_iter().collect()
 }
 

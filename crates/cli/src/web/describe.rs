@@ -5,7 +5,8 @@ use super::{
     mask::{mask, mask_both},
     source::KindInfo,
 };
-use crate::change::description;
+use crate::change::{description, updated};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{DynamicObject, TypeMeta};
 use kube_informer::Event;
 use serde_json::Value;
@@ -38,6 +39,21 @@ pub(super) fn describe(kind: &KindInfo, verb: Verb, mut old: Value, mut new: Val
         Verb::Deleted => dynamic(old).and_then(|old| Event::create(old).ok()),
     };
     Description { words: event.as_ref().map(description).unwrap_or_default(), fields }
+}
+
+/// Describes an update by the parts of both states that differ. Values of Secrets are masked.
+pub(super) fn describe_parts(kind: &KindInfo, mut old: Value, mut new: Value) -> Description {
+    if kind.is_secret {
+        mask_both(&mut old, &mut new);
+    }
+    let fields = changed_fields(&mut old, &mut new);
+    let words = dynamic(old).zip(dynamic(new)).map(|(old, new)| updated(&old, &new));
+    Description { words: words.unwrap_or_default(), fields }
+}
+
+/// Returns whether the description of an update needs fields that did not change: an Event is always shown completely.
+pub(super) fn needs_full_states(kind: &KindInfo) -> bool {
+    kind.kind == "Event"
 }
 
 /// Returns the changed fields between two states, without those that change with every write.
@@ -133,22 +149,33 @@ fn fields_of(entry: &Value) -> usize {
     entry.get("fieldsV1").map_or(0, count)
 }
 
-/// Returns the controlling owner of an object as `Kind/name`, or else its first owner.
-pub(super) fn owner(state: &Value) -> Option<String> {
-    let owners = state.pointer("/metadata/ownerReferences")?.as_array()?;
-    let controls = |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);
-    let owner = owners.iter().find(controls).or(owners.first())?;
-    Some(format!("{}/{}", owner.get("kind")?.as_str()?, owner.get("name")?.as_str()?))
+/// Returns all owners of an object as `Kind/name`, the one that counts first: the controlling owner, or else the first one.
+pub(super) fn owners(state: &Value) -> Vec<String> {
+    let references = state.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let references = references.into_iter().flatten().filter_map(|reference| {
+        let name = format!("{}/{}", reference.get("kind")?.as_str()?, reference.get("name")?.as_str()?);
+        Some((reference.get("controller").and_then(Value::as_bool), name))
+    });
+    controlling_first(references.collect())
 }
 
-/// Returns the resourceVersion of an object.
-pub(super) fn version(state: &Value) -> Option<Box<str>> {
-    state.pointer("/metadata/resourceVersion")?.as_str().map(Into::into)
+/// Returns all owners of an object as [`owners`] does, from its decoded references.
+pub(super) fn owners_of(references: &[OwnerReference]) -> Vec<String> {
+    let name = |owner: &OwnerReference| (owner.controller, format!("{}/{}", owner.kind, owner.name));
+    controlling_first(references.iter().map(name).collect())
+}
+
+fn controlling_first(mut owners: Vec<(Option<bool>, String)>) -> Vec<String> {
+    // The order of the others stays the same.
+    owners.sort_by_key(|(controls, _)| *controls != Some(true));
+    owners.into_iter().map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::{parts::changed_parts, undo::Undo};
+    use kube_informer_wire::{Format, ManagedFields, Raw, Schema};
     use serde_json::json;
 
     fn kind(name: &str) -> KindInfo {
@@ -193,11 +220,55 @@ mod tests {
 
     #[test]
     fn the_controlling_owner_counts_first() {
-        let owner_of = |references: Value| owner(&json!({"metadata": {"ownerReferences": references}}));
-        let (a, b) =
-            (json!({"kind": "A", "name": "a"}), json!({"kind": "B", "name": "b", "controller": true}));
-        assert_eq!(owner_of(json!([a, b])).as_deref(), Some("B/b"));
-        assert_eq!(owner_of(json!([a])).as_deref(), Some("A/a"));
-        assert_eq!(owner_of(json!([])), None);
+        let owners_of_json =
+            |references: Value| owners(&json!({"metadata": {"ownerReferences": references}}));
+        let owner =
+            |name: &str| json!({"apiVersion": "v1", "kind": name.to_uppercase(), "name": name, "uid": "1"});
+        let (a, mut b, c) = (owner("a"), owner("b"), owner("c"));
+        b["controller"] = true.into();
+        for (references, expected) in [
+            (json!([a, c, b]), vec!["B/b", "A/a", "C/c"]),
+            (json!([c, a]), vec!["C/c", "A/a"]),
+            (json!([]), vec![]),
+        ] {
+            assert_eq!(owners_of_json(references.clone()), expected);
+            let decoded: Vec<OwnerReference> = serde_json::from_value(references).unwrap();
+            assert_eq!(owners_of(&decoded), expected);
+        }
+        assert!(owners(&json!({})).is_empty());
+    }
+
+    /// Pods that change in any field, encoded as JSON and as protobuf.
+    #[test]
+    fn an_update_has_the_same_description_from_its_differing_parts() {
+        let lines = include_str!("../../../wire/benches/pods.jsonl").lines().take(12);
+        let pods: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let pod = kind("Pod");
+        let schema = Schema::of("v1", "Pod").unwrap();
+        for (round, pair) in pods.windows(2).enumerate() {
+            let (old, mut new) = (pair[0].clone(), pair[0].clone());
+            let field = ["spec", "status"][round % 2];
+            new[field] = pair[1][field].clone();
+            new["metadata"]["labels"] = pair[1]["metadata"]["labels"].clone();
+            new["metadata"]["managedFields"] = pair[1]["metadata"]["managedFields"].clone();
+            new["metadata"]["resourceVersion"] = "77".into();
+            let json = |state: &Value| Raw::new(Format::Json, state.to_string().into());
+            let protobuf =
+                |state: &Value| Raw::new(Format::Protobuf(schema), schema.encode(state).unwrap().into());
+            for states in [[json(&old), json(&new)], [protobuf(&old), protobuf(&new)]] {
+                let [old, new] =
+                    states.each_ref().map(|state| state.decode::<Value>(ManagedFields::Keep).unwrap());
+                let expected = describe(&pod, Verb::Updated, old.clone(), new.clone());
+                let parts = changed_parts(&states[0], &states[1], ManagedFields::Keep).unwrap();
+                let [part_of_old, part_of_new] = parts;
+                assert_eq!(manager(Some(&part_of_old), &part_of_new), manager(Some(&old), &new));
+                let undo = Undo::between(&part_of_old, &part_of_new);
+                assert_eq!(undo.apply(Some(new)).unwrap(), old);
+                let found = describe_parts(&pod, part_of_old, part_of_new);
+                assert_eq!(found.words, expected.words);
+                assert!(!expected.fields.is_empty());
+                assert_eq!(found.fields, expected.fields);
+            }
+        }
     }
 }

@@ -2,34 +2,33 @@
 
 use super::{
     change::{Change, ObjectId, Verb},
-    describe::{describe, field_changes, manager, owner, version},
+    describe::{Description, describe, describe_parts, manager, needs_full_states, owners_of},
     log::ChangeLog,
+    parts::{changed_parts, managed_part},
     source::{ChangeSource, KindInfo, KindStatus, NOW, Owner, SourceError, Status, Subscriber, is_secret},
     undo::Undo,
 };
-use crate::change::description;
-use crate::informers::{Delivery, WatchedResource, events};
-use crate::kinds::with_managed_fields;
+use crate::change::DELETION_NOT_RECEIVED;
+use crate::kinds::Kind;
 use crate::meter::MetricValues;
 use crate::safe::clean_name;
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
-use kube_core::DynamicObject;
+use kube_core::{DynamicObject, Resource};
 use kube_informer::{
-    Event,
-    event::Phase,
-    informer::{InformerPhase, InformerStatus},
+    Event, Informer,
+    event::{Deletion, Phase},
+    informer::{InformerBuilder, InformerPhase, InformerStatus},
     reflector::{
         ReflectorPhase,
         metrics::{BYTES, ERRORS, RELISTS},
     },
-    subscription::metrics::HANDLER_LAG,
+    subscription::{Policy, SubscribeOptions, metrics::HANDLER_LAG},
 };
-use kube_informer_wire::Key;
-use serde_json::{Map, Value, json};
+use kube_informer_wire::{Key, Lazy, ManagedFields};
+use serde_json::Value;
 use std::{
     collections::HashSet,
-    io,
     num::NonZeroUsize,
     panic::resume_unwind,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -40,10 +39,10 @@ use tokio::sync::watch;
 
 /// The memory for changes, in bytes.
 const BUDGET: usize = 128 << 20;
-/// The indexes of the names of the first two owners, and their paths. They are read from the bytes, so that an object is not decoded
-/// when it arrives. Objects with more owners are rare.
-pub(super) const OWNER_NAMES: [(&str, &str); 2] =
-    [("owner", "/metadata/ownerReferences/0/name"), ("second-owner", "/metadata/ownerReferences/1/name")];
+/// The index of objects by all their owners, as `Kind/name`.
+const OWNER: &str = "owner";
+/// The number of waiting changes from which on several changes of an object become one. Each holds two compressed states.
+const MAX_WAITING: usize = 2_048;
 /// The maximum number of events that are described together, and the minimum for one thread.
 const MAX_BATCH: usize = 256;
 const MIN_PART: usize = 16;
@@ -51,12 +50,29 @@ const MIN_PART: usize = 16;
 const ATTEMPTS: u32 = 10;
 const CATCH_UP: Duration = Duration::from_millis(5);
 
+/// An object of a cache. Most of its fields are never decoded.
+pub(super) type LiveObject = Lazy<DynamicObject>;
+
+/// A kind with its cache.
+#[derive(Clone, Debug)]
+pub(super) struct LiveKind {
+    pub(super) kind: Kind,
+    pub(super) informer: Informer<LiveObject>,
+}
+
+/// Adds what a live source needs to an informer: the field managers, and an index by owner.
+pub(super) fn prepared(builder: InformerBuilder<DynamicObject>) -> InformerBuilder<LiveObject> {
+    let owners =
+        |object: &LiveObject| owners_of(object.meta().owner_references.as_deref().unwrap_or_default());
+    builder.managed_fields(ManagedFields::Keep).lazy().index(OWNER, owners)
+}
+
 /// Live caches with the changes since the start, within a memory budget.
 ///
 /// A change keeps the previous values of its fields. The state at a moment is the current state with all later changes undone.
 #[derive(Debug)]
 pub(super) struct Live {
-    watched: Vec<WatchedResource>,
+    watched: Vec<LiveKind>,
     kinds: Vec<KindInfo>,
     log: RwLock<ChangeLog>,
     progress: watch::Sender<u64>,
@@ -70,13 +86,22 @@ pub(super) struct Live {
 struct NewChange {
     change: Change,
     manager: Option<String>,
-    owner: Option<String>,
+    /// The one that counts first.
+    owners: Vec<String>,
     fields: Vec<String>,
+}
+
+/// The differences between the states of an event.
+struct Described {
+    verb: Verb,
+    description: Description,
+    manager: Option<String>,
+    undo: Undo,
 }
 
 /// The informers of a live source, and their description.
 pub(super) struct LiveOptions {
-    pub(super) watched: Vec<WatchedResource>,
+    pub(super) watched: Vec<LiveKind>,
     pub(super) metric_values: MetricValues,
     pub(super) server: String,
     pub(super) scope: String,
@@ -86,7 +111,7 @@ pub(super) struct LiveOptions {
 impl Live {
     pub(super) fn new(options: LiveOptions) -> Self {
         let LiveOptions { watched, metric_values, server, scope, notice } = options;
-        let info = |watched: &WatchedResource| KindInfo {
+        let info = |watched: &LiveKind| KindInfo {
             resource: watched.kind.resource(),
             kind: watched.kind.kind.clone(),
             is_secret: watched.kind.is_secret() || is_secret(&[&watched.kind.kind, &watched.kind.plural]),
@@ -105,7 +130,7 @@ impl Live {
 
     /// Adds every change to the log, until the informers stop.
     pub(super) async fn record(self: Arc<Self>) {
-        let mut events = events(&self.watched, Delivery::Latest).ready_chunks(MAX_BATCH);
+        let mut events = self.events().ready_chunks(MAX_BATCH);
         while let Some(batch) = events.next().await {
             let live = Arc::clone(&self);
             // The states are decoded and compared, which takes longer than a task may block.
@@ -116,9 +141,18 @@ impl Live {
         }
     }
 
+    /// Returns the events of all kinds, each with the position of its kind.
+    fn events(&self) -> impl Stream<Item = (usize, Event<LiveObject>)> + Unpin + use<> {
+        let streams = self.watched.iter().enumerate().map(|(kind, watched)| {
+            let options = SubscribeOptions::new().named("page").policy(Policy::coalesce(MAX_WAITING));
+            watched.informer.subscribe_with(options).map(move |event| (kind, event)).boxed()
+        });
+        stream::select_all(streams.collect::<Vec<_>>())
+    }
+
     /// Describes events in their order, on all cores if there are many.
-    fn described(&self, batch: &[(usize, Event<DynamicObject>)]) -> Vec<NewChange> {
-        let describe_all = |part: &[(usize, Event<DynamicObject>)]| {
+    fn described(&self, batch: &[(usize, Event<LiveObject>)]) -> Vec<NewChange> {
+        let describe_all = |part: &[(usize, Event<LiveObject>)]| {
             part.iter().filter_map(|(kind, event)| self.describe(*kind, event)).collect::<Vec<_>>()
         };
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -136,61 +170,81 @@ impl Live {
     }
 
     /// Describes an event; `None` if it is not a change.
-    fn describe(&self, kind: usize, event: &Event<DynamicObject>) -> Option<NewChange> {
-        let info = &self.kinds[kind];
-        let state = |object: &DynamicObject| with_managed_fields(&self.watched[kind].kind, object);
-        let (verb, old, new) = match event {
+    fn describe(&self, kind: usize, event: &Event<LiveObject>) -> Option<NewChange> {
+        let (info, watched) = (&self.kinds[kind], &self.watched[kind]);
+        let Described { verb, description, manager, undo } = match event {
             Event::Added { phase: Phase::Initial, .. } => return None,
-            Event::Added { object, .. } => (Verb::Added, None, state(object.get())),
-            Event::Updated { .. } if event.is_resync() => return None,
-            Event::Updated { old, new, .. } => {
-                let [old, new] = changed_parts(old.get(), new.get());
-                (Verb::Updated, Some(old), new)
+            Event::Added { object, .. } => {
+                let state = watched.state(object.get());
+                let manager = manager(None, &state);
+                let description = describe(info, Verb::Added, Value::Null, state);
+                Described { verb: Verb::Added, description, manager, undo: Undo::Absent }
             }
-            Event::Deleted { old, last_known, .. } => {
-                (Verb::Deleted, Some(state(old.get())), state(last_known.get()))
+            Event::Updated { .. } if event.is_resync() => return None,
+            Event::Updated { old, new, .. } => self.describe_update(kind, old.get(), new.get()),
+            Event::Deleted { old, last_known, deletion, .. } => {
+                let undo = Undo::state(&watched.state(old.get()));
+                let mut description =
+                    describe(info, Verb::Deleted, watched.state(last_known.get()), Value::Null);
+                if *deletion == Deletion::Inferred {
+                    description.words = DELETION_NOT_RECEIVED.to_owned();
+                }
+                Described { verb: Verb::Deleted, description, manager: None, undo }
             }
             _ => return None,
         };
-        let manager = manager(old.as_ref(), &new).filter(|_| verb != Verb::Deleted);
-        let undo = match (&old, verb) {
-            (Some(old), Verb::Updated) => Undo::between(old, &new),
-            (Some(old), _) => Undo::state(old),
-            (None, _) => Undo::Absent,
-        };
-        let words = match info.is_secret {
-            true => describe(info, verb, old.clone().unwrap_or_default(), new.clone()).words,
-            false => description(event),
-        };
+        let object = event.object().get();
         let change = Change {
             number: 0,
+            slot: 0,
             time: Timestamp::now().as_microsecond(),
             object: ObjectId { kind, key: event.key().clone() },
             verb,
             manager: None,
             owner: None,
-            version: version(&new),
-            bytes: encoded_size(event.object().get()),
-            words: words.into(),
-            fields: Box::default(),
+            other_owners: Box::default(),
+            version: object.meta().resource_version.as_deref().map(Into::into),
+            bytes: u32::try_from(object.raw().bytes().len()).unwrap_or(u32::MAX),
+            words: description.words.into(),
+            fields: Arc::default(),
             undo,
         };
-        let owner = owner(&new);
-        let fields = match (old, verb) {
-            (Some(old), Verb::Updated) => field_changes(info, old, new),
-            _ => Vec::new(),
+        let owners = owners_of(object.meta().owner_references.as_deref().unwrap_or_default());
+        let fields = description.fields.into_iter().map(|change| change.path).collect();
+        Some(NewChange { change, manager, owners, fields })
+    }
+
+    /// Describes an update by the parts that differ: decoding and comparing both states would take most of the time of this program.
+    fn describe_update(&self, kind: usize, old: &LiveObject, new: &LiveObject) -> Described {
+        let (info, watched) = (&self.kinds[kind], &self.watched[kind]);
+        let verb = Verb::Updated;
+        let states = || [watched.state(old), watched.state(new)];
+        let parts = changed_parts(old.raw(), new.raw(), ManagedFields::Keep);
+        let is_partial = parts.is_some() && !needs_full_states(info);
+        let [part_of_old, part_of_new] = parts.unwrap_or_else(states);
+        let undo = Undo::between(&part_of_old, &part_of_new);
+        let manager = match part_of_new.pointer("/metadata/managedFields") {
+            Some(_) => manager(Some(&part_of_old), &part_of_new),
+            None => manager(None, &managed_part(new.raw())),
         };
-        let fields = fields.into_iter().map(|change| change.path).collect();
-        Some(NewChange { change, manager, owner, fields })
+        let description = match is_partial {
+            true => describe_parts(info, part_of_old, part_of_new),
+            false => {
+                let [old, new] = states();
+                describe(info, verb, old, new)
+            }
+        };
+        Described { verb, description, manager, undo }
     }
 
     /// Appends changes to the log.
     fn append(&self, changes: Vec<NewChange>) {
         let mut log = self.write();
-        for NewChange { mut change, manager, owner, fields } in changes {
+        for NewChange { mut change, manager, owners, fields } in changes {
             change.manager = manager.map(|manager| log.share(&manager));
-            change.owner = owner.map(|owner| log.share(&owner));
-            change.fields = fields.iter().map(|path| log.share(path)).collect();
+            let mut owners = owners.iter().map(|owner| log.share(owner));
+            (change.owner, change.other_owners) = (owners.next(), owners.collect());
+            change.fields = log.share_list(fields.iter().map(String::as_str));
             log.push(change);
         }
         let next = log.next();
@@ -209,21 +263,21 @@ impl Live {
         let watched = self.watched.get(object.kind)?;
         for _ in 0..ATTEMPTS {
             let current = watched.informer.get(&object.key);
-            let version = current.as_ref().and_then(|object| object.metadata.resource_version.clone());
+            let version = current.as_ref().and_then(|object| object.meta().resource_version.clone());
             let is_same = match self.log().of(object).next_back() {
                 None => true,
                 Some(last) if last.verb == Verb::Deleted => version.is_none(),
                 Some(last) => last.version.as_deref() == version.as_deref(),
             };
             if is_same {
-                return current.map(|object| with_managed_fields(&watched.kind, &object));
+                return current.map(|object| watched.state(&object));
             }
             thread::sleep(CATCH_UP);
         }
-        watched.informer.get(&object.key).map(|object| with_managed_fields(&watched.kind, &object))
+        watched.informer.get(&object.key).map(|object| watched.state(&object))
     }
 
-    fn kind_status(&self, watched: &WatchedResource) -> KindStatus {
+    fn kind_status(&self, watched: &LiveKind) -> KindStatus {
         let (status, name) = (watched.informer.status(), watched.informer.name());
         let subscriber = |subscriber: &kube_informer::informer::SubscriberStatus| Subscriber {
             name: subscriber.name.clone(),
@@ -302,21 +356,10 @@ impl ChangeSource for Live {
         let label = owner.label();
         let mut found = HashSet::new();
         for (kind, watched) in self.watched.iter().enumerate() {
-            let snapshot = watched.informer.snapshot();
-            let indexes = OWNER_NAMES.into_iter();
-            let keys =
-                indexes.flat_map(|(index, _)| snapshot.index_keys(index, &owner.name).unwrap_or_default());
-            let is_child = |key: &Key| {
-                let object = snapshot.get(key);
-                let mut owners =
-                    object.iter().flat_map(|object| object.metadata.owner_references.iter().flatten());
-                owners.any(|reference| reference.kind == owner.kind && reference.name == owner.name)
-            };
-            found.extend(keys.filter(is_child).map(|key| ObjectId { kind, key }));
+            let keys = watched.informer.snapshot().index_keys(OWNER, &label).unwrap_or_default();
+            found.extend(keys.into_iter().map(|key| ObjectId { kind, key }));
         }
-        let log = self.log();
-        let owned = log.since(0).filter(|change| change.owner.as_deref() == Some(&label));
-        found.extend(owned.map(|change| change.object.clone()));
+        found.extend(self.log().owned_by(&label).cloned());
         let is_near = |object: &ObjectId| {
             owner.namespace.is_none() || object.key.namespace() == owner.namespace.as_deref()
         };
@@ -342,36 +385,17 @@ impl ChangeSource for Live {
     }
 }
 
-/// Returns the metadata of both states, and the other top-level fields that differ. Usually that is the status only.
-fn changed_parts(old: &DynamicObject, new: &DynamicObject) -> [Value; 2] {
-    let part = |object: &DynamicObject, other: &DynamicObject| {
-        let fields = object.data.as_object().into_iter().flatten();
-        let changed = fields.filter(|(name, value)| other.data.get(*name) != Some(*value));
-        let mut part: Map<String, Value> =
-            changed.map(|(name, value)| (name.clone(), value.clone())).collect();
-        part.insert("metadata".to_owned(), json!(object.metadata));
-        Value::Object(part)
-    };
-    [part(old, new), part(new, old)]
-}
-
-/// Returns the size of an object in JSON, without creating the text.
-fn encoded_size(object: &DynamicObject) -> u32 {
-    struct Counter(usize);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
+impl LiveKind {
+    /// Decodes an object, with its kind, which lists do not contain, and with its managed fields.
+    fn state(&self, object: &LiveObject) -> Value {
+        // The cache has checked the object when it arrived.
+        let mut state: Value = object.raw().decode(ManagedFields::Keep).unwrap_or_default();
+        if let Some(fields) = state.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), self.kind.api_version().into());
+            fields.insert("kind".to_owned(), self.kind.kind.clone().into());
         }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+        state
     }
-    let mut counter = Counter(0);
-    // Neither the object nor the counter fails.
-    let _ = serde_json::to_writer(&mut counter, object);
-    u32::try_from(counter.0).unwrap_or(u32::MAX)
 }
 
 fn phase(status: &InformerStatus) -> &'static str {

@@ -8,12 +8,17 @@ use std::{ops::Index, sync::Arc};
 #[derive(Debug)]
 pub(super) struct ChangeLog {
     all: VecDeque<Change>,
-    /// The numbers of the changes of each object, oldest first.
-    by_object: HashMap<ObjectId, VecDeque<u64>>,
+    by_object: HashMap<ObjectId, ObjectChanges>,
+    /// The slots of objects whose changes were dropped.
+    free_slots: Vec<u32>,
+    slots: u32,
+    /// The objects of each owner, with the number of their changes.
+    by_owner: HashMap<Arc<str>, HashMap<ObjectId, u32>>,
     /// The objects that have been deleted, and may have been created again.
     deleted: HashSet<ObjectId>,
     /// Field paths, managers and owners repeat, so they are shared.
     texts: HashSet<Arc<str>>,
+    lists: HashSet<Arc<[Arc<str>]>>,
     bytes: usize,
     budget: usize,
     next: u64,
@@ -21,7 +26,15 @@ pub(super) struct ChangeLog {
     start: i64,
 }
 
-/// The maximum number of shared texts: a server may send a different path with each change.
+/// The changes of one object.
+#[derive(Debug)]
+struct ObjectChanges {
+    slot: u32,
+    /// Their numbers, oldest first.
+    numbers: VecDeque<u64>,
+}
+
+/// The maximum number of shared texts, and of shared lists of texts, because a server may send a different path with each change.
 const MAX_TEXTS: usize = 50_000;
 
 impl ChangeLog {
@@ -30,8 +43,12 @@ impl ChangeLog {
         Self {
             all: VecDeque::new(),
             by_object: HashMap::new(),
+            free_slots: Vec::new(),
+            slots: 0,
+            by_owner: HashMap::new(),
             deleted: HashSet::new(),
             texts: HashSet::new(),
+            lists: HashSet::new(),
             bytes: 0,
             budget,
             next: 0,
@@ -45,7 +62,20 @@ impl ChangeLog {
         change.time = change.time.max(self.end());
         self.next += 1;
         self.bytes += change.size();
-        self.by_object.entry(change.object.clone()).or_default().push_back(change.number);
+        let (slots, free_slots) = (&mut self.slots, &mut self.free_slots);
+        let changes = self.by_object.entry(change.object.clone()).or_insert_with(|| ObjectChanges {
+            slot: free_slots.pop().unwrap_or_else(|| {
+                *slots += 1;
+                *slots - 1
+            }),
+            numbers: VecDeque::new(),
+        });
+        change.slot = changes.slot;
+        changes.numbers.push_back(change.number);
+        for owner in change.owners() {
+            let objects = self.by_owner.entry(Arc::clone(owner)).or_default();
+            *objects.entry(change.object.clone()).or_default() += 1;
+        }
         if change.verb == Verb::Deleted {
             self.deleted.insert(change.object.clone());
         }
@@ -68,13 +98,37 @@ impl ChangeLog {
         text
     }
 
+    /// Returns the shared copy of a list of texts.
+    pub(super) fn share_list<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Arc<[Arc<str>]> {
+        let list: Vec<Arc<str>> = texts.map(|text| self.share(text)).collect();
+        if let Some(known) = self.lists.get(list.as_slice()) {
+            return Arc::clone(known);
+        }
+        let list: Arc<[Arc<str>]> = list.into();
+        if self.lists.len() < MAX_TEXTS {
+            self.lists.insert(Arc::clone(&list));
+        }
+        list
+    }
+
     fn drop_oldest(&mut self) {
         let Some(oldest) = self.all.pop_front() else { return };
         self.bytes -= oldest.size();
         self.start = oldest.time;
-        if let Some(numbers) = self.by_object.get_mut(&oldest.object) {
-            numbers.pop_front();
-            if numbers.is_empty() {
+        for owner in oldest.owners() {
+            let Some(objects) = self.by_owner.get_mut(owner) else { continue };
+            match objects.get_mut(&oldest.object) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => _ = objects.remove(&oldest.object),
+            }
+            if objects.is_empty() {
+                self.by_owner.remove(owner);
+            }
+        }
+        if let Some(changes) = self.by_object.get_mut(&oldest.object) {
+            changes.numbers.pop_front();
+            if changes.numbers.is_empty() {
+                self.free_slots.push(changes.slot);
                 self.by_object.remove(&oldest.object);
                 self.deleted.remove(&oldest.object);
             }
@@ -101,6 +155,11 @@ impl ChangeLog {
         self.all.front().map_or(self.next, |first| first.number)
     }
 
+    /// Returns a number that is larger than the [slot](Change::slot) of every change.
+    pub(super) fn slots(&self) -> usize {
+        self.slots as usize
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -125,7 +184,8 @@ impl ChangeLog {
 
     /// Returns the changes of one object, oldest first.
     pub(super) fn of(&self, object: &ObjectId) -> impl DoubleEndedIterator<Item = &Change> {
-        self.by_object.get(object).into_iter().flatten().filter_map(|number| self.get(*number))
+        let changes = self.by_object.get(object).into_iter();
+        changes.flat_map(|changes| &changes.numbers).filter_map(|number| self.get(*number))
     }
 
     /// Returns the changes of one object up to and including `time`, oldest first.
@@ -146,7 +206,8 @@ impl ChangeLog {
 
     /// Returns the numbers of the changes of an object, and how many of them are up to and including `time`.
     fn split(&self, object: &ObjectId, time: i64) -> (&VecDeque<u64>, usize) {
-        let numbers = self.by_object.get(object).unwrap_or(const { &VecDeque::new() });
+        let none = const { &VecDeque::new() };
+        let numbers = self.by_object.get(object).map_or(none, |changes| &changes.numbers);
         (numbers, numbers.partition_point(|number| self[*number].time <= time))
     }
 
@@ -154,6 +215,11 @@ impl ChangeLog {
     pub(super) fn deleted_at(&self, time: i64) -> impl Iterator<Item = &Change> {
         let last = move |object| self.until(object, time).next_back();
         self.deleted.iter().filter_map(last).filter(|last| last.verb == Verb::Deleted)
+    }
+
+    /// Returns the objects with changes at which they had this owner.
+    pub(super) fn owned_by(&self, owner: &str) -> impl Iterator<Item = &ObjectId> {
+        self.by_owner.get(owner).into_iter().flat_map(HashMap::keys)
     }
 
     /// Returns the objects with changes.
@@ -178,15 +244,17 @@ pub(super) mod tests {
     pub(in crate::web) fn change(key: &str, time: i64) -> Change {
         Change {
             number: 0,
+            slot: 0,
             time,
             object: ObjectId { kind: 0, key: key.parse().unwrap() },
             verb: Verb::Updated,
             manager: None,
             owner: None,
+            other_owners: Box::default(),
             version: None,
             bytes: 0,
             words: "".into(),
-            fields: Box::new([]),
+            fields: Arc::default(),
             undo: Undo::Absent,
         }
     }
@@ -208,6 +276,55 @@ pub(super) mod tests {
         log.push(change("n/b", 60));
         assert_eq!(log.of(&a).count(), 0);
         assert_eq!(log.objects().count(), 1);
+    }
+
+    #[test]
+    fn each_object_has_a_slot_while_it_has_changes() {
+        let size = change("n/a", 0).size();
+        let mut log = ChangeLog::new(3 * size, 0);
+        for key in ["n/a", "n/b", "n/a", "n/c", "n/d", "n/e"] {
+            log.push(change(key, 1));
+            let mut slots: HashMap<u32, &ObjectId> = HashMap::new();
+            for change in log.since(0) {
+                assert!((change.slot as usize) < log.slots());
+                let object = slots.entry(change.slot).or_insert(&change.object);
+                assert_eq!(**object, change.object, "two objects have the same slot");
+            }
+        }
+        assert!(log.slots() <= 4, "slots are used again");
+    }
+
+    #[test]
+    fn equal_lists_are_shared() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        let (one, other) = (log.share_list(["a", "b"].into_iter()), log.share_list(["a", "b"].into_iter()));
+        assert!(Arc::ptr_eq(&one, &other) && one.iter().map(|text| &**text).eq(["a", "b"]));
+        assert!(!Arc::ptr_eq(&one, &log.share_list(["b", "a"].into_iter())));
+    }
+
+    #[test]
+    fn objects_are_found_by_each_of_their_owners_until_their_changes_are_dropped() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        let owned = |log: &ChangeLog, owner: &str| {
+            let mut keys: Vec<_> = log.owned_by(owner).map(|object| object.key.to_string()).collect();
+            keys.sort();
+            keys
+        };
+        for (key, time) in [("n/a", 10), ("n/b", 20), ("n/a", 30)] {
+            let others: Box<[Arc<str>]> =
+                if key == "n/a" { ["Y/2".into(), "Z/3".into()].into() } else { Box::default() };
+            log.push(Change { owner: Some("X/1".into()), other_owners: others, ..change(key, time) });
+        }
+        assert_eq!(
+            (owned(&log, "X/1"), owned(&log, "Z/3")),
+            (vec!["n/a".to_owned(), "n/b".into()], vec!["n/a".to_owned()])
+        );
+        log.drop_oldest();
+        assert_eq!(owned(&log, "Y/2"), ["n/a"]);
+        log.drop_oldest();
+        assert_eq!(owned(&log, "X/1"), ["n/a"]);
+        log.drop_oldest();
+        assert!(owned(&log, "X/1").is_empty() && log.by_owner.is_empty());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Field managers: who owns which field, and over which fields managers fight.
 
 use super::{
-    change::Change,
+    change::{Change, ObjectId},
+    log::ChangeLog,
     query::{Filter, Range},
     source::{ChangeSource, NOW},
 };
@@ -115,18 +116,11 @@ pub(super) fn fights(source: &dyn ChangeSource, filter: &Filter, range: Range) -
     let log = source.log();
     let to = if range.to == NOW { log.end() } else { range.to };
     let mut found = Vec::new();
-    for object in log.objects().filter(|object| filter.accepts_object(object)) {
+    for object in contested(&log, filter, Range { to, ..range }) {
         let is_shown =
             |change: &&Change| change.time > range.from && change.time <= to && filter.accepts(change);
-        let changes = || log.of(object).filter(is_shown);
-        let mut managers = changes().filter_map(|change| change.manager.as_ref());
-        let first = managers.next();
-        // Most objects have one manager, so no fight.
-        if managers.all(|manager| Some(manager) == first) {
-            continue;
-        }
-        let fights =
-            sequences(changes()).into_iter().filter(|(_, sequence)| sequence.switches >= MIN_SWITCHES);
+        let changes = log.of(object).filter(is_shown);
+        let fights = sequences(changes).into_iter().filter(|(_, sequence)| sequence.switches >= MIN_SWITCHES);
         found.extend(fights.map(|(field, sequence)| Fight {
             kind: kinds[object.kind].resource.clone(),
             key: object.key.to_string(),
@@ -145,6 +139,31 @@ pub(super) fn fights(source: &dyn ChangeSource, filter: &Filter, range: Range) -
     found
 }
 
+/// Returns the objects whose manager changed often enough for a fight. Most objects have one manager.
+fn contested<'l>(log: &'l ChangeLog, filter: &Filter, range: Range) -> Vec<&'l ObjectId> {
+    /// The manager of the last change in a slot, by the address of its name, and the number of times that it changed.
+    #[derive(Clone, Copy, Default)]
+    struct Last {
+        manager: usize,
+        switches: usize,
+    }
+    let mut slots = vec![Last::default(); log.slots()];
+    let mut found = Vec::new();
+    for change in log.between(range.from, range.to) {
+        let Some(manager) = change.manager.as_deref().filter(|_| filter.accepts(change)) else { continue };
+        let (manager, last) = (manager.as_ptr() as usize, &mut slots[change.slot as usize]);
+        let is_other = last.manager != 0 && last.manager != manager;
+        last.manager = manager;
+        if is_other {
+            last.switches += 1;
+            if last.switches == MIN_SWITCHES {
+                found.push(&change.object);
+            }
+        }
+    }
+    found
+}
+
 /// Keeps the fights with most alternations, in this order.
 fn keep_worst(fights: &mut Vec<Fight>) {
     fights.sort_by(|a, b| {
@@ -158,7 +177,7 @@ fn sequences<'c>(changes: impl Iterator<Item = &'c Change>) -> HashMap<&'c Arc<s
     let mut sequences: HashMap<&Arc<str>, Sequence> = HashMap::new();
     for change in changes {
         let Some(manager) = &change.manager else { continue };
-        for field in &change.fields {
+        for field in change.fields.iter() {
             let sequence = sequences.entry(field).or_insert_with(|| Sequence {
                 last_manager: Arc::clone(manager),
                 managers: BTreeSet::new(),

@@ -9,7 +9,7 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// One row of the list of objects.
 #[derive(Debug, Serialize)]
@@ -149,49 +149,81 @@ pub(super) struct Difference {
 /// The maximum number of fields and managers of a [`Difference`].
 const MAX_NAMES: usize = 12;
 
-/// Lists the objects that differ between two moments, those with the latest changes first.
-pub(super) fn compare(source: &dyn ChangeSource, filter: &Filter, range: Range) -> Vec<Difference> {
+/// The changes of an object between two moments.
+#[derive(Clone, Copy)]
+struct Span<'l> {
+    first: &'l Change,
+    last: &'l Change,
+    has_deletion: bool,
+    changes: usize,
+}
+
+impl Span<'_> {
+    /// Returns the type of the difference; `None` if the object existed at neither moment.
+    fn what(&self) -> Option<&'static str> {
+        match (self.first.verb == Verb::Added, self.last.verb == Verb::Deleted) {
+            (true, true) => None,
+            (true, false) => Some("added"),
+            (false, true) => Some("deleted"),
+            (false, false) if self.has_deletion => Some("recreated"),
+            (false, false) => Some("updated"),
+        }
+    }
+}
+
+/// The objects that differ between two moments.
+#[derive(Debug, Serialize)]
+pub(super) struct Differences {
+    pub(super) total: usize,
+    pub(super) differences: Vec<Difference>,
+}
+
+/// Lists the objects that differ between two moments, at most `limit`, those with the latest changes first.
+pub(super) fn compare(source: &dyn ChangeSource, filter: &Filter, range: Range, limit: usize) -> Differences {
     let kinds = source.kinds();
     let log = source.log();
-    let mut by_object: HashMap<&ObjectId, Vec<&Change>> = HashMap::new();
     let to = if range.to == NOW { log.end() } else { range.to };
+    let mut spans: Vec<Option<Span<'_>>> = vec![None; log.slots()];
     for change in log.between(range.from, to).filter(|change| filter.accepts(change)) {
-        by_object.entry(&change.object).or_default().push(change);
+        let span = spans[change.slot as usize].get_or_insert(Span {
+            first: change,
+            last: change,
+            has_deletion: false,
+            changes: 0,
+        });
+        span.last = change;
+        span.has_deletion |= change.verb == Verb::Deleted;
+        span.changes += 1;
     }
-    let mut found: Vec<Difference> = Vec::new();
-    for (object, changes) in by_object {
-        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { continue };
-        let what = match (first.verb == Verb::Added, last.verb == Verb::Deleted) {
-            // It existed at neither moment.
-            (true, true) => continue,
-            (true, false) => "added",
-            (false, true) => "deleted",
-            (false, false) if changes.iter().any(|change| change.verb == Verb::Deleted) => "recreated",
-            (false, false) => "updated",
-        };
-        let fields = changes.iter().flat_map(|change| change.fields.iter());
-        let managers = changes.iter().filter_map(|change| change.manager.as_ref());
-        found.push(Difference {
+    let mut spans: Vec<_> = spans.into_iter().flatten().filter(|span| span.what().is_some()).collect();
+    let total = spans.len();
+    let latest = |a: &Span<'_>, b: &Span<'_>| b.last.number.cmp(&a.last.number);
+    if spans.len() > limit {
+        spans.select_nth_unstable_by(limit, latest);
+        spans.truncate(limit);
+    }
+    spans.sort_unstable_by(latest);
+    let difference = |span: Span<'_>| {
+        let object = &span.last.object;
+        let is_shown =
+            |change: &&Change| change.time > range.from && change.time <= to && filter.accepts(change);
+        let changes = || log.of(object).filter(is_shown);
+        let fields: BTreeSet<&str> = changes()
+            .flat_map(|change| change.fields.iter())
+            .map(|path| &**path)
+            .take(MAX_NAMES * 8)
+            .collect();
+        let managers: BTreeSet<&str> = changes().filter_map(|change| change.manager.as_deref()).collect();
+        let names = |names: BTreeSet<&str>| names.into_iter().take(MAX_NAMES).map(str::to_owned).collect();
+        Difference {
             kind: kinds[object.kind].resource.clone(),
             key: object.key.to_string(),
-            what,
-            changes: changes.len(),
-            fields: fields
-                .map(ToString::to_string)
-                .take(MAX_NAMES * 8)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .take(MAX_NAMES)
-                .collect(),
-            managers: managers
-                .map(ToString::to_string)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .take(MAX_NAMES)
-                .collect(),
-            last: last.time,
-        });
-    }
-    found.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.key.cmp(&b.key)));
-    found
+            what: span.what().unwrap_or("updated"),
+            changes: span.changes,
+            fields: names(fields),
+            managers: names(managers),
+            last: span.last.time,
+        }
+    };
+    Differences { total, differences: spans.into_iter().map(difference).collect() }
 }

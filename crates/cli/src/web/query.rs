@@ -121,7 +121,7 @@ impl Filter {
         self.accepts_object(&change.object)
             && (self.verbs.is_empty() || self.verbs.contains(&change.verb))
             && self.manager.as_deref().is_none_or(|manager| change.manager.as_deref() == Some(manager))
-            && self.owner.as_deref().is_none_or(|owner| change.owner.as_deref() == Some(owner))
+            && self.owner.as_deref().is_none_or(|owner| change.owners().any(|known| **known == *owner))
             && self
                 .field
                 .as_deref()

@@ -2,21 +2,23 @@
 
 use super::{
     change::{Change, ObjectId, Verb},
-    describe::{Description, describe, owner},
+    describe::{Description, describe, describe_parts, needs_full_states, owners_of},
     log::ChangeLog,
+    parts::changed_parts,
     source::{ChangeSource, GapInfo, KindInfo, KindStatus, Owner, SourceError, Status, is_secret},
     undo::Undo,
 };
 use crate::cli_error::chain;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_history::{Event, Filter, History, KindId, ReadError, Version};
 use kube_informer_wire::{Key, ManagedFields, Raw};
 use serde_json::Value;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     num::NonZero,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     thread,
     time::Duration,
 };
@@ -54,8 +56,8 @@ struct State {
     history: History,
     ids: Vec<KindId>,
     kinds: Vec<KindInfo>,
-    /// The owner of each object, from its first recorded version.
-    owners: HashMap<ObjectId, Option<Arc<str>>>,
+    /// The objects at the start of the history, by each of their owners. The log has those of later changes.
+    initial_children: HashMap<String, Vec<ObjectId>>,
     /// The time up to which changes have been read.
     read_until: i64,
     error: Option<String>,
@@ -70,7 +72,7 @@ impl Recorded {
             history,
             ids: Vec::new(),
             kinds: Vec::new(),
-            owners: HashMap::new(),
+            initial_children: HashMap::new(),
             read_until: start - 1,
             error: None,
         };
@@ -119,17 +121,14 @@ impl Recorded {
 
     fn publish(&self, changes: Vec<RecordedChange>) {
         let Some(last) = changes.last().map(|change| change.time) else { return };
-        let mut owners = Vec::with_capacity(changes.len());
         let mut log = self.write();
         for change in changes {
             let change = change.shared(&mut log);
-            owners.push((change.object.clone(), change.owner.clone()));
             log.push(change);
         }
         let next = log.next();
         drop(log);
         let mut state = self.lock();
-        state.owners.extend(owners);
         state.read_until = last;
         drop(state);
         self.progress.send_replace(next);
@@ -144,9 +143,10 @@ impl Recorded {
         let snapshot = history.at(timestamp(start))?;
         for (kind, id) in ids.into_iter().enumerate() {
             for version in snapshot.list(id, None).filter_map(Result::ok) {
-                let state: Value = version.decode().unwrap_or_default();
-                let found = owner(&state).map(|owner| self.write().share(&owner));
-                self.lock().owners.insert(ObjectId { kind, key: version.key().clone() }, found);
+                for owner in version.object().map_or_else(|_| Vec::new(), |raw| owners(&raw)) {
+                    let object = ObjectId { kind, key: version.key().clone() };
+                    self.lock().initial_children.entry(owner).or_default().push(object);
+                }
             }
         }
         Ok(())
@@ -179,7 +179,8 @@ struct RecordedChange {
     object: ObjectId,
     verb: Verb,
     manager: Option<String>,
-    owner: Option<String>,
+    /// The one that counts first.
+    owners: Vec<String>,
     version: Option<Box<str>>,
     bytes: u32,
     description: Description,
@@ -215,44 +216,55 @@ impl ChangeReader {
             Event::Deleted => Verb::Deleted,
         };
         let raw = version.object().ok();
-        let state = raw.as_ref().and_then(state).unwrap_or_default();
-        let owner = owner(&state);
-        let (old, new) = match verb {
-            Verb::Added => (Value::Null, state),
-            Verb::Updated => {
-                let previous = version.previous().ok().flatten();
-                let previous = previous.and_then(|previous| previous.object().ok());
-                (previous.as_ref().and_then(self::state).unwrap_or_default(), state)
-            }
-            Verb::Deleted => (state, Value::Null),
-        };
         Some(RecordedChange {
             time: version.time().as_microsecond(),
             object: ObjectId { kind, key: version.key().clone() },
             verb,
             manager: version.manager().map(str::to_owned),
-            owner,
+            owners: raw.as_ref().map(owners).unwrap_or_default(),
             version: version.version().map(|version| version.to_string().into()),
-            bytes: raw.map_or(0, |raw| u32::try_from(raw.bytes().len()).unwrap_or(u32::MAX)),
-            description: describe(&self.kinds[kind], verb, old, new),
+            bytes: raw.as_ref().map_or(0, |raw| u32::try_from(raw.bytes().len()).unwrap_or(u32::MAX)),
+            description: self.describe(kind, verb, version, raw.as_ref()),
         })
+    }
+
+    /// Describes a change, an update by the parts that differ.
+    fn describe(&self, kind: usize, verb: Verb, version: &Version, raw: Option<&Raw>) -> Description {
+        let kind = &self.kinds[kind];
+        let decoded = |raw: Option<&Raw>| raw.and_then(state).unwrap_or_default();
+        match verb {
+            Verb::Added => describe(kind, verb, Value::Null, decoded(raw)),
+            Verb::Deleted => describe(kind, verb, decoded(raw), Value::Null),
+            Verb::Updated => {
+                let previous = version.previous().ok().flatten().and_then(|previous| previous.object().ok());
+                let parts = previous.as_ref().zip(raw).filter(|_| !needs_full_states(kind));
+                match parts.and_then(|(old, new)| changed_parts(old, new, ManagedFields::Drop)) {
+                    Some([old, new]) => describe_parts(kind, old, new),
+                    None => describe(kind, verb, decoded(previous.as_ref()), decoded(raw)),
+                }
+            }
+        }
     }
 }
 
 impl RecordedChange {
     fn shared(self, log: &mut ChangeLog) -> Change {
-        let Self { time, object, verb, manager, owner, version, bytes, description } = self;
+        let Self { time, object, verb, manager, owners, version, bytes, description } = self;
+        let mut owners = owners.iter().map(|owner| log.share(owner));
+        let (owner, other_owners) = (owners.next(), owners.collect());
         Change {
             number: 0,
+            slot: 0,
             time,
             object,
             verb,
             manager: manager.map(|manager| log.share(&manager)),
-            owner: owner.map(|owner| log.share(&owner)),
+            owner,
+            other_owners,
             version,
             bytes,
             words: description.words.into(),
-            fields: description.fields.iter().map(|change| log.share(&change.path)).collect(),
+            fields: log.share_list(description.fields.iter().map(|change| change.path.as_str())),
             undo: Undo::External,
         }
     }
@@ -312,13 +324,12 @@ impl ChangeSource for Recorded {
 
     fn children(&self, owner: &Owner) -> Vec<ObjectId> {
         let label = owner.label();
-        let state = self.lock();
-        let is_child = |object: &ObjectId, known: &Option<Arc<str>>| {
-            known.as_deref() == Some(label.as_str())
-                && (owner.namespace.is_none() || object.key.namespace() == owner.namespace.as_deref())
+        let mut found: HashSet<ObjectId> = self.log().owned_by(&label).cloned().collect();
+        found.extend(self.lock().initial_children.get(&label).into_iter().flatten().cloned());
+        let is_near = |object: &ObjectId| {
+            owner.namespace.is_none() || object.key.namespace() == owner.namespace.as_deref()
         };
-        let children = state.owners.iter().filter(|(object, known)| is_child(object, known));
-        children.map(|(object, _)| object.clone()).collect()
+        found.into_iter().filter(is_near).collect()
     }
 
     fn status(&self) -> Status {
@@ -366,6 +377,12 @@ impl ChangeSource for Recorded {
 /// Decodes an object without its managed fields: they are half of it, and no part of a description.
 fn state(raw: &Raw) -> Option<Value> {
     raw.decode(ManagedFields::Drop).ok()
+}
+
+/// Returns the owners of an object, without decoding the rest.
+fn owners(raw: &Raw) -> Vec<String> {
+    let references: Option<Vec<OwnerReference>> = raw.read("/metadata/ownerReferences").ok().flatten();
+    owners_of(&references.unwrap_or_default())
 }
 
 /// Converts microseconds; values out of range become the nearest time.

@@ -3,7 +3,7 @@
 use super::{
     access::{Access, Transport},
     demo,
-    live::{Live, LiveOptions, OWNER_NAMES},
+    live::{Live, LiveKind, LiveOptions, prepared},
     recorded::{REFRESH, Recorded},
     server::Site,
     source::ChangeSource,
@@ -11,7 +11,7 @@ use super::{
 use crate::args::{Encoding, InformerArgs, StorageArg, Web, WebAccess};
 use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect};
-use crate::informers::{Target, WatchedResource, namespaces, targets};
+use crate::informers::{Target, namespaces, targets};
 use crate::meter::MetricValues;
 use crate::notice::print_notice;
 use crate::signal::interruption;
@@ -19,7 +19,6 @@ use anyhow::Context;
 use kube_core::DynamicObject;
 use kube_devserver::AllowedHosts;
 use kube_informer::{Informer, Storage, source::Encoding as SourceEncoding};
-use kube_informer_wire::ManagedFields;
 use std::{
     io::{self, Write},
     net::SocketAddr,
@@ -174,7 +173,7 @@ async fn live(args: &Web, server: Server) -> anyhow::Result<()> {
     let metric_values = MetricValues::install()?;
     let namespaces = namespaces(&args.informer_args, None);
     let one = |target: &Target| informer(&connection, target, &args.informer_args, namespaces.as_deref());
-    let watched: Vec<WatchedResource> = targets.iter().map(one).collect::<Result<_, _>>()?;
+    let watched: Vec<LiveKind> = targets.iter().map(one).collect::<Result<_, _>>()?;
     let (notify, notice) = watch::channel(None);
     let (name, scope) = (connection.server.clone(), scope(&connection, &args.informer_args));
     let source = Arc::new(Live::new(LiveOptions {
@@ -199,17 +198,16 @@ async fn live(args: &Web, server: Server) -> anyhow::Result<()> {
     }
 }
 
-/// Creates an informer that keeps the field managers.
+/// Creates the informer of a kind.
 fn informer(
     connection: &Connection,
     target: &Target,
     args: &InformerArgs,
     namespaces: Option<&[String]>,
-) -> Result<WatchedResource, CliError> {
+) -> Result<LiveKind, CliError> {
     let Target { kind, name } = target;
-    let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
+    let informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
-        .managed_fields(ManagedFields::Keep)
         .page_size(args.page_size.unwrap_or(0))
         .encoding(match args.encoding {
             Encoding::Auto if connection.is_known() => SourceEncoding::PreferProtobuf,
@@ -221,9 +219,7 @@ fn informer(
             StorageArg::Decoded => Storage::Decoded,
             StorageArg::Compressed => Storage::Compressed,
         });
-    for (name, path) in OWNER_NAMES {
-        informer = informer.index_path(name, path);
-    }
+    let mut informer = prepared(informer);
     if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces.iter().cloned());
     }
@@ -236,7 +232,7 @@ fn informer(
         informer = informer.fields(fields.join(","));
     }
     let informer = informer.build().map_err(|error| CliError::new(Class::Usage, chain(&error)))?;
-    Ok(WatchedResource { kind: kind.clone(), name: name.clone(), context: None, informer })
+    Ok(LiveKind { kind: kind.clone(), informer })
 }
 
 /// Returns what restricts the view: context, namespaces and selectors.

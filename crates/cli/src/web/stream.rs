@@ -28,9 +28,29 @@ const MAX_CHANGES: usize = 100;
 /// The time after which a connection is closed if its client reads nothing.
 pub(super) const STALLED: Duration = Duration::from_secs(30);
 
-/// The open streams of a server.
+/// The open streams of a server, and the events that they share: the work and the memory do not grow with their number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams(Arc<AtomicUsize>);
+pub(super) struct Streams {
+    open: Arc<AtomicUsize>,
+    status: Arc<tokio::sync::Mutex<Option<SharedStatus>>>,
+    changes: Arc<Mutex<Option<SharedChanges>>>,
+}
+
+/// A status as JSON.
+#[derive(Debug)]
+struct SharedStatus {
+    created: Instant,
+    json: Arc<str>,
+}
+
+/// The changes from one number up to another as JSON.
+#[derive(Debug)]
+struct SharedChanges {
+    created: Instant,
+    from: u64,
+    next: u64,
+    json: Arc<str>,
+}
 
 /// An open stream, until it is dropped.
 #[derive(Debug)]
@@ -39,13 +59,61 @@ struct Open(Arc<AtomicUsize>);
 impl Streams {
     /// Returns the number of open streams.
     pub(super) fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.open.load(Ordering::Relaxed)
     }
 
     fn open(&self) -> Open {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(&self.0))
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(&self.open))
     }
+
+    /// Returns the status as JSON, which is computed once a second for all streams.
+    async fn status(&self, source: &Arc<dyn ChangeSource>) -> Arc<str> {
+        let mut last = self.status.lock().await;
+        if let Some(status) = last.as_ref().filter(|status| status.created.elapsed() < STATUS) {
+            return Arc::clone(&status.json);
+        }
+        let (source, streams) = (Arc::clone(source), self.count());
+        let status = tokio::task::spawn_blocking(move || status_json(&*source, streams)).await;
+        let json: Arc<str> = status.unwrap_or_default().to_string().into();
+        *last = Some(SharedStatus { created: Instant::now(), json: Arc::clone(&json) });
+        json
+    }
+
+    /// Returns the changes from a number on as JSON, and the number after them.
+    ///
+    /// Streams that read within the interval of events receive the same changes, so that they continue at the same number.
+    fn changes(&self, source: &dyn ChangeSource, from: u64) -> (Arc<str>, u64) {
+        let mut last = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = last.as_ref().filter(|last| last.created.elapsed() < INTERVAL && last.next > from);
+        if let Some(recent) = recent.filter(|recent| recent.from == from) {
+            return (Arc::clone(&recent.json), recent.next);
+        }
+        let next = recent.map(|recent| recent.next);
+        let (json, next, is_shared) = match next {
+            Some(next) => (changes_json(source, from, next), next, false),
+            None => {
+                let next = source.log().next();
+                (changes_json(source, from, next), next, next > from)
+            }
+        };
+        let json: Arc<str> = json.to_string().into();
+        if is_shared {
+            *last = Some(SharedChanges { created: Instant::now(), from, next, json: Arc::clone(&json) });
+        }
+        (json, next)
+    }
+}
+
+/// Returns the newest changes of those from one number up to another, and the number of the others.
+fn changes_json(source: &dyn ChangeSource, from: u64, next: u64) -> Value {
+    let kinds = source.kinds();
+    let log = source.log();
+    let later = usize::try_from(log.next() - next).unwrap_or(usize::MAX);
+    let shown: Vec<&Change> = log.since(from).rev().skip(later).take(MAX_CHANGES).collect();
+    let skipped = (next - from).saturating_sub(shown.len() as u64);
+    let shown: Vec<Value> = shown.iter().map(|change| change_json(&kinds, change)).collect();
+    json!({"next": next, "end": log.end(), "skipped": skipped, "changes": shown})
 }
 
 impl Drop for Open {
@@ -130,32 +198,20 @@ impl Position {
         let mut text = String::new();
         if self.reported.is_none_or(|reported| reported.elapsed() >= STATUS) {
             self.reported = Some(Instant::now());
-            let (source, streams) = (Arc::clone(&self.source), self.streams.count());
-            let status = tokio::task::spawn_blocking(move || status_json(&*source, streams)).await;
-            write_event(&mut text, "status", &status.unwrap_or_default());
+            write_event(&mut text, "status", &self.streams.status(&self.source).await);
         }
-        let changes = self.changes();
+        let (changes, next) = self.streams.changes(&*self.source, self.next);
+        self.next = next;
         write_event(&mut text, "changes", &changes);
         text.into()
-    }
-
-    fn changes(&mut self) -> Value {
-        let kinds = self.source.kinds();
-        let log = self.source.log();
-        let next = log.next();
-        let shown: Vec<&Change> = log.since(self.next).rev().take(MAX_CHANGES).collect();
-        let skipped = (next - self.next).saturating_sub(shown.len() as u64);
-        self.next = next;
-        let shown: Vec<Value> = shown.iter().map(|change| change_json(&kinds, change)).collect();
-        json!({"next": next, "end": log.end(), "skipped": skipped, "changes": shown})
     }
 }
 
 /// Writes an event. JSON has no line breaks, so the data is one line.
-fn write_event(text: &mut String, name: &str, data: &Value) {
+fn write_event(text: &mut String, name: &str, data: &str) {
     text.push_str("event: ");
     text.push_str(name);
     text.push_str("\ndata: ");
-    text.push_str(&data.to_string());
+    text.push_str(data);
     text.push_str("\n\n");
 }

@@ -3,13 +3,14 @@
 use super::{
     access::{Access, Transport},
     api::answer,
-    live::{Live, LiveOptions, OWNER_NAMES},
+    change::ObjectId,
+    live::{Live, LiveKind, LiveOptions, prepared},
+    log::{ChangeLog, tests::change},
     recorded::Recorded,
     server::Site,
-    source::ChangeSource,
+    source::{ChangeSource, KindInfo, Owner, SourceError, Status},
     stream::STALLED,
 };
-use crate::informers::WatchedResource;
 use crate::kinds::Kind;
 use crate::meter::MetricValues;
 use jiff::Timestamp;
@@ -18,11 +19,17 @@ use kube_client::{
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use kube_core::DynamicObject;
-use kube_devserver::{AllowedHosts, DevServer};
+use kube_devserver::{AllowedHosts, Controllers, DevServer};
 use kube_informer::Informer;
-use kube_informer_wire::{EventType, Format, ManagedFields, Raw};
+use kube_informer_wire::{EventType, Format, Key, Raw};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc, RwLock, RwLockReadGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
     sync::watch,
@@ -50,15 +57,22 @@ fn kind(plural: &str, name: &str) -> Kind {
 
 impl Fixture {
     async fn start() -> Self {
-        let server = DevServer::start();
+        Self::with([]).await
+    }
+
+    /// Starts with objects that exist before the caches.
+    async fn with(objects: impl IntoIterator<Item = (Kind, Value)>) -> Self {
+        // Without the garbage collector, objects may have owners that do not exist.
+        let server = DevServer::builder().controllers(Controllers::None).start().await.unwrap();
         let client = server.client();
+        for (kind, object) in objects {
+            let api = Api::namespaced_with(client.clone(), "default", &kind.api_resource());
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            api.create(&PostParams::default(), &object).await.unwrap();
+        }
         let follow = |kind: Kind| {
             let informer = Informer::<DynamicObject>::dynamic(client.clone(), kind.api_resource());
-            let mut informer = informer.managed_fields(ManagedFields::Keep);
-            for (name, path) in OWNER_NAMES {
-                informer = informer.index_path(name, path);
-            }
-            WatchedResource { kind, name: None, context: None, informer: informer.build().unwrap() }
+            LiveKind { kind, informer: prepared(informer).build().unwrap() }
         };
         let watched = vec![follow(kind("configmaps", "ConfigMap")), follow(kind("secrets", "Secret"))];
         let (_, notice) = watch::channel(None);
@@ -182,6 +196,70 @@ async fn a_field_that_two_managers_write_alternately_is_a_fight() {
     assert_eq!(fights[0]["switches"], 5);
 }
 
+/// Returns a ConfigMap with owners.
+fn owned(name: &str, owners: &[DynamicObject]) -> Value {
+    let reference = |owner: &DynamicObject| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner.metadata.name, "uid": owner.metadata.uid});
+    let references: Vec<_> = owners.iter().map(reference).collect();
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", "ownerReferences": references}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_causes_have_the_children_of_every_owner() {
+    let fixture = Fixture::start().await;
+    let maps = kind("configmaps", "ConfigMap");
+    let mut owners = Vec::new();
+    for name in ["first", "second", "third"] {
+        fixture.create(&maps, name, json!({})).await;
+        owners.push(fixture.api(&maps).get(name).await.unwrap());
+    }
+    for name in ["child", "deleted"] {
+        let object = serde_json::from_value(owned(name, &owners)).unwrap();
+        fixture.api(&maps).create(&PostParams::default(), &object).await.unwrap();
+    }
+    fixture.changes(5).await;
+    fixture.api(&maps).delete("deleted", &DeleteParams::default()).await.unwrap();
+    fixture.changes(6).await;
+    for owner in ["first", "second", "third"] {
+        let name = owner.to_owned();
+        let found = fixture.source.children(&Owner {
+            kind: "ConfigMap".into(),
+            namespace: Some("default".into()),
+            name,
+        });
+        let mut names: Vec<_> = found.iter().map(|object| object.key.name().to_owned()).collect();
+        names.sort();
+        assert_eq!(names, ["child", "deleted"], "{owner}");
+    }
+    let tree = fixture.get("cause", "kind=configmaps&key=default/third");
+    // The owner that counts first is the root; the others have no owners.
+    let keys = |tree: &Value| -> Vec<String> {
+        tree["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["key"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(keys(&tree), ["default/third", "default/child", "default/deleted"]);
+    assert!(tree["nodes"][1]["changes"][0]["latency"].as_i64().unwrap() >= 0);
+    let tree = fixture.get("cause", "kind=configmaps&key=default/child");
+    assert_eq!(tree["root"], "configmaps default/first");
+    let other = Owner { kind: "ConfigMap".into(), namespace: Some("other".into()), name: "third".into() };
+    assert!(fixture.source.children(&other).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_causes_have_children_that_have_not_changed() {
+    let maps = kind("configmaps", "ConfigMap");
+    let owner = json!({"metadata": {"name": "owner", "uid": "1"}});
+    let mut child = owned("child", &[serde_json::from_value(owner).unwrap()]);
+    child["metadata"]["ownerReferences"][0]["kind"] = "Unknown".into();
+    let fixture = Fixture::with([(maps, child)]).await;
+    let owner = Owner { kind: "Unknown".into(), namespace: Some("default".into()), name: "owner".into() };
+    let found = fixture.source.children(&owner);
+    assert_eq!(found.iter().map(|object| object.key.as_str()).collect::<Vec<_>>(), ["default/child"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_requests_are_refused() {
     let fixture = Fixture::start().await;
@@ -203,7 +281,9 @@ fn a_recorded_history_is_shown_while_it_is_recorded() {
     let second = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
     let pod = |version: u64, phase: &str| {
         let json = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "web", "uid": "1",
-            "resourceVersion": version.to_string(), "ownerReferences": [{"kind": "ReplicaSet", "name": "set", "uid": "2"}]},
+            "resourceVersion": version.to_string(), "ownerReferences": [
+                {"apiVersion": "a/v1", "kind": "Other", "name": "one", "uid": "3"}, {"apiVersion": "a/v1", "kind": "Other", "name": "two", "uid": "4"},
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "set", "uid": "2", "controller": true}]},
             "status": {"phase": phase}});
         Raw::new(Format::Json, json.to_string().into())
     };
@@ -215,7 +295,16 @@ fn a_recorded_history_is_shown_while_it_is_recorded() {
     recorder.flush(second(2)).unwrap();
 
     let source = Recorded::open(&folder).unwrap();
+    let children = |source: &Recorded, kind: &str, name: &str| {
+        let owner = Owner { kind: kind.into(), namespace: Some("web".into()), name: name.into() };
+        source.children(&owner).iter().map(|object| object.key.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(children(&source, "Other", "two"), ["web/a"], "no change has been read");
     source.load().unwrap();
+    for (kind, name) in [("ReplicaSet", "set"), ("Other", "one"), ("Other", "two")] {
+        assert_eq!(children(&source, kind, name), ["web/a"]);
+    }
+    assert!(children(&source, "Other", "three").is_empty());
     let get = |path: &str, query: &str| answer(&source, path, query).unwrap();
     let micros = |at: i64| second(at).as_microsecond();
     assert_eq!(get("changes", "")["changes"][0]["words"], "phase Pending -> Running");
@@ -242,7 +331,7 @@ fn connect(site: &Site, buffer: usize) -> (DuplexStream, tokio::task::JoinHandle
     (client, tokio::spawn(site.clone().serve(server)))
 }
 
-fn site(source: Arc<Live>, token: Option<&str>) -> Site {
+fn site(source: Arc<dyn ChangeSource>, token: Option<&str>) -> Site {
     let hosts = AllowedHosts::new([127, 0, 0, 1].into(), [""; 0]);
     Site::new(source, Access::new(hosts, Transport::Plain, token.map(str::to_owned)))
 }
@@ -263,7 +352,7 @@ async fn request(site: &Site, head: &str, body: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_needs_a_session_if_there_is_a_token() {
     let fixture = Fixture::start().await;
-    let site = site(Arc::clone(&fixture.source), Some("hunter2"));
+    let site = site(fixture.source.clone(), Some("hunter2"));
     let page = request(&site, "GET / HTTP/1.1", "").await;
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("script-src 'self';"), "{page}");
     assert!(
@@ -296,7 +385,7 @@ async fn the_api_needs_a_session_if_there_is_a_token() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_limited() {
     let fixture = Fixture::start().await;
-    let site = site(Arc::clone(&fixture.source), None);
+    let site = site(fixture.source.clone(), None);
     let code = async |head: String| request(&site, &head, "").await.split(' ').nth(1).unwrap().to_owned();
     assert_eq!(code(format!("GET /api/v1/changes?q={} HTTP/1.1", "x".repeat(9_000))).await, "414");
     assert_eq!(code("GET /api/v1/changes?limit=x HTTP/1.1".into()).await, "400");
@@ -312,17 +401,77 @@ async fn requests_are_limited() {
     assert!(response.starts_with("HTTP/1.1 403") && response.contains("evil.example"), "{response}");
 }
 
-/// One hundred pages are open and one of them reads nothing: the others receive every event, and the one is disconnected.
+/// A source of changes without objects.
+#[derive(Debug)]
+pub(super) struct Scripted {
+    log: RwLock<ChangeLog>,
+    progress: watch::Sender<u64>,
+    /// The number of times that the status was read.
+    statuses: AtomicUsize,
+}
+
+impl Scripted {
+    pub(super) fn with(log: ChangeLog) -> Self {
+        Self {
+            progress: watch::Sender::new(log.next()),
+            log: RwLock::new(log),
+            statuses: AtomicUsize::new(0),
+        }
+    }
+
+    fn push(&self, changes: u64) {
+        let mut log = self.log.write().unwrap();
+        for _ in 0..changes {
+            let time = i64::try_from(log.next()).unwrap();
+            log.push(change("default/a-name-of-ordinary-length", time));
+        }
+        self.progress.send_replace(log.next());
+    }
+}
+
+impl ChangeSource for Scripted {
+    fn kinds(&self) -> Vec<KindInfo> {
+        vec![KindInfo { resource: "pods".into(), kind: "Pod".into(), is_secret: false }]
+    }
+
+    fn log(&self) -> RwLockReadGuard<'_, ChangeLog> {
+        self.log.read().unwrap()
+    }
+
+    fn progress(&self) -> watch::Receiver<u64> {
+        self.progress.subscribe()
+    }
+
+    fn keys_at(&self, _kind: usize, _time: i64) -> Result<Vec<Key>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn state_at(&self, _object: &ObjectId, _time: i64) -> Result<Option<Value>, SourceError> {
+        Ok(None)
+    }
+
+    fn children(&self, _owner: &Owner) -> Vec<ObjectId> {
+        Vec::new()
+    }
+
+    fn status(&self) -> Status {
+        self.statuses.fetch_add(1, Ordering::Relaxed);
+        Status::default()
+    }
+}
+
+/// One hundred pages are open, and one of them reads nothing. No events are created for it once the buffers of its connection are full,
+/// and it is disconnected. The others receive every event.
 #[tokio::test(start_paused = true)]
-async fn a_page_that_does_not_read_is_disconnected() {
-    let fixture = Fixture::start().await;
-    let site = site(Arc::clone(&fixture.source), None);
+async fn a_page_that_does_not_read_costs_a_bounded_amount_of_memory() {
+    let source = Arc::new(Scripted::with(ChangeLog::new(1 << 20, 0)));
+    let site = site(Arc::clone(&source) as Arc<dyn ChangeSource>, None);
     const REQUEST: &[u8] = b"GET /api/v1/stream HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let (mut stuck, serving) = connect(&site, 64);
     stuck.write_all(REQUEST).await.unwrap();
     let mut readers = Vec::new();
     for _ in 0..99 {
-        let (mut client, serving) = connect(&site, 1 << 20);
+        let (mut client, serving) = connect(&site, 4 << 20);
         client.write_all(REQUEST).await.unwrap();
         readers.push((client, serving));
     }
@@ -330,22 +479,34 @@ async fn a_page_that_does_not_read_is_disconnected() {
         read_until(client, "event: changes").await;
     }
     assert_eq!(site.streams.count(), 100);
-    fixture.create(&kind("configmaps", "ConfigMap"), "a", json!({})).await;
-    for (client, _) in &mut readers {
-        read_until(client, "default/a").await;
-    }
     let started = tokio::time::Instant::now();
-    serving.await.unwrap();
-    // A connection buffers some seconds of events before it stops reading them from the stream.
-    assert!(started.elapsed() <= STALLED * 3, "{:?}", started.elapsed());
-    let (mut client, _) = readers.pop().unwrap();
-    read_until(&mut client, "event: changes").await;
+    let mut total = 0;
+    for round in 0_u64.. {
+        if serving.is_finished() {
+            break;
+        }
+        // Events with more changes than one event shows, ten times a second, and then once a second.
+        source.push(500);
+        total += 500;
+        tokio::time::sleep(Duration::from_millis(if round < 10 { 100 } else { 1_000 })).await;
+    }
+    // It is disconnected 30 seconds after the last event that was created for it: at most the ten or so of the first second.
+    let elapsed = started.elapsed();
+    assert!(elapsed >= STALLED && elapsed <= STALLED + Duration::from_secs(4), "{elapsed:?}");
+    for (client, _) in &mut readers {
+        read_until(client, &format!("\"next\":{total},")).await;
+    }
+    assert_eq!(site.streams.count(), 99);
+    assert!(source.log().bytes() <= 1 << 20, "the changes are within their budget");
+    // The pages share the status, which is read about once a second.
+    let statuses = source.statuses.load(Ordering::Relaxed) as u64;
+    assert!(statuses <= started.elapsed().as_secs() + 5, "{statuses}");
 }
 
 async fn read_until(client: &mut DuplexStream, wanted: &str) {
     let mut text = String::new();
     while !text.contains(wanted) {
-        let mut part = [0; 4096];
+        let mut part = [0; 32 << 10];
         let length = client.read(&mut part).await.unwrap();
         assert!(length > 0, "the connection was closed: {text}");
         text.push_str(&String::from_utf8_lossy(&part[..length]));

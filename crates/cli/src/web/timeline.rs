@@ -1,12 +1,13 @@
 //! Aggregates changes into lanes and buckets, so that a page draws a million changes from a few kilobytes.
 
 use super::{
+    address::{TextMap, address},
     change::{Change, Verb},
     query::{Filter, Range},
     source::{ChangeSource, KindInfo, NOW},
 };
 use serde::Serialize;
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 /// The maximum number of lanes; the rest is one lane.
 const MAX_LANES: usize = 60;
@@ -71,6 +72,9 @@ pub(super) struct Lane {
     buckets: Vec<[usize; 4]>,
     /// The changes, if there are few: number, time, verb (0 added, 1 updated, 2 deleted).
     marks: Vec<[i64; 3]>,
+    /// Whether this is the lane of all others.
+    #[serde(skip)]
+    is_rest: bool,
 }
 
 /// The range, filter and resolution of a timeline.
@@ -83,30 +87,101 @@ pub(super) struct TimelineQuery {
 }
 
 /// Computes a timeline.
+///
+/// There may be a million changes, and as many lanes as objects. The changes of each lane are counted first, and only the lanes with most
+/// changes get buckets.
 pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Timeline {
     let kinds = source.kinds();
     let log = source.log();
     let from = query.range.from.max(log.start() - 1);
     let to = if query.range.to == NOW { log.end() } else { query.range.to }.max(from + 1);
     let bucket = ((to - from) / query.buckets as i64).max(1);
-    let mut lanes: HashMap<Cow<'_, str>, Lane> = HashMap::new();
-    let mut total = 0;
-    for change in log.between(from, to).filter(|change| query.filter.accepts(change)) {
-        total += 1;
-        let lane = lanes.entry(query.lanes.label(&kinds, change)).or_default();
-        lane.add(change, ((change.time - from) / bucket) as usize);
+    let changes = || log.between(from, to).filter(|change| query.filter.accepts(change));
+    let mut finder = LaneFinder::new(query.lanes);
+    let positions: Vec<u32> = changes().map(|change| finder.position(change)).collect();
+    let total = positions.len();
+    let (mut lanes, lane_of) = finder.lanes(&kinds);
+    for (change, position) in changes().zip(positions) {
+        lanes[lane_of[position as usize]].add(change, ((change.time - from) / bucket) as usize);
     }
-    let named = |(label, lane): (Cow<'_, str>, Lane)| Lane { label: label.into_owned(), ..lane };
-    let mut lanes: Vec<Lane> = lanes.into_iter().map(named).collect();
-    lanes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.label.cmp(&b.label)));
-    if lanes.len() > MAX_LANES {
-        let rest = lanes.split_off(MAX_LANES - 1);
-        lanes.push(merge(&rest));
-    }
+    lanes.sort_by(|a, b| (a.is_rest, b.count).cmp(&(b.is_rest, a.count)).then_with(|| a.label.cmp(&b.label)));
     if total > MAX_MARKS {
         lanes.iter_mut().for_each(|lane| lane.marks.clear());
     }
     Timeline { from, to, bucket, total, lanes }
+}
+
+/// Finds the lane of each change without creating its label.
+struct LaneFinder<'l> {
+    lanes: Lanes,
+    /// The positions of lanes by their identifier: a number, or the address of a text.
+    by_number: TextMap<(bool, usize), u32>,
+    by_namespace: HashMap<&'l str, u32>,
+    /// For each position, the number of changes and the first one.
+    found: Vec<(usize, &'l Change)>,
+}
+
+impl<'l> LaneFinder<'l> {
+    fn new(lanes: Lanes) -> Self {
+        Self { lanes, by_number: TextMap::default(), by_namespace: HashMap::new(), found: Vec::new() }
+    }
+
+    /// Counts a change, and returns the position of its lane. Lanes with the same label may have several positions.
+    fn position(&mut self, change: &'l Change) -> u32 {
+        let next = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
+        let slot = (true, change.slot as usize);
+        let shared = |text: &Option<Arc<str>>| text.as_deref().map(|text| (false, address(text)));
+        let number = match self.lanes {
+            Lanes::Kind => Some((false, change.object.kind)),
+            Lanes::Namespace => None,
+            Lanes::Owner => Some(shared(&change.owner).unwrap_or(slot)),
+            Lanes::Manager => Some(shared(&change.manager).unwrap_or((true, 0))),
+            Lanes::Object => Some(slot),
+        };
+        let position = match number {
+            Some(number) => *self.by_number.entry(number).or_insert(next),
+            None => {
+                *self.by_namespace.entry(change.object.key.namespace().unwrap_or_default()).or_insert(next)
+            }
+        };
+        if position == next {
+            self.found.push((0, change));
+        }
+        self.found[position as usize].0 += 1;
+        position
+    }
+
+    /// Returns the lanes with most changes and one for the rest, and the lane of each position.
+    fn lanes(self, kinds: &[KindInfo]) -> (Vec<Lane>, Vec<usize>) {
+        // Texts that are not shared have several addresses, and objects in several namespaces the same name.
+        let mut counts: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        let labels: Vec<Cow<'_, str>> =
+            self.found.iter().map(|(_, change)| self.lanes.label(kinds, change)).collect();
+        for ((count, _), label) in self.found.iter().zip(&labels) {
+            *counts.entry(label.clone()).or_default() += count;
+        }
+        let mut order: Vec<(&Cow<'_, str>, usize)> =
+            counts.iter().map(|(label, count)| (label, *count)).collect();
+        let by_count =
+            |a: &(&Cow<'_, str>, usize), b: &(&Cow<'_, str>, usize)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
+        let shown = if order.len() > MAX_LANES { MAX_LANES - 1 } else { order.len() };
+        if shown < order.len() {
+            order.select_nth_unstable_by(shown, by_count);
+        }
+        let rest = order.len() - shown;
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut lane_of_label: HashMap<&str, usize> = HashMap::new();
+        for (label, _) in &order[..shown] {
+            lane_of_label.insert(label, lanes.len());
+            lanes.push(Lane { label: label.to_string(), ..Lane::default() });
+        }
+        if rest > 0 {
+            lanes.push(Lane { label: format!("{rest} more"), is_rest: true, ..Lane::default() });
+        }
+        let lane_of =
+            labels.iter().map(|label| lane_of_label.get(&**label).copied().unwrap_or(shown)).collect();
+        (lanes, lane_of)
+    }
 }
 
 impl Lane {
@@ -132,19 +207,67 @@ impl Lane {
     }
 }
 
-/// Merges the lanes with the fewest changes.
-fn merge(lanes: &[Lane]) -> Lane {
-    let mut buckets: HashMap<usize, [usize; 4]> = HashMap::new();
-    for [position, added, updated, deleted] in lanes.iter().flat_map(|lane| &lane.buckets) {
-        let sum = buckets.entry(*position).or_insert([*position, 0, 0, 0]);
-        sum[1] += added;
-        sum[2] += updated;
-        sum[3] += deleted;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::log::{ChangeLog, tests::change};
+    use crate::web::tests::Scripted;
+    use serde_json::json;
+
+    fn query(lanes: Lanes) -> TimelineQuery {
+        TimelineQuery { range: Range { from: 0, to: NOW }, filter: Filter::default(), lanes, buckets: 10 }
     }
-    let mut buckets: Vec<_> = buckets.into_values().collect();
-    buckets.sort_unstable();
-    let mut marks: Vec<_> = lanes.iter().flat_map(|lane| lane.marks.iter().copied()).collect();
-    marks.sort_unstable_by_key(|mark| mark[1]);
-    let count = lanes.iter().map(|lane| lane.count).sum();
-    Lane { label: format!("{} more", lanes.len()), count, buckets, marks }
+
+    #[test]
+    fn the_lanes_with_most_changes_are_shown_and_the_others_are_one_lane() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        let mut number = 0;
+        for object in 1..=MAX_LANES + 20 {
+            // Objects with a larger number have more changes.
+            for _ in 0..object {
+                number += 1;
+                log.push(change(&format!("n/object-{object:03}"), number));
+            }
+        }
+        let source = Scripted::with(log);
+        let found = timeline(&source, &query(Lanes::Object));
+        assert_eq!((found.lanes.len(), found.total), (MAX_LANES, number as usize));
+        assert_eq!((&*found.lanes[0].label, found.lanes[0].count), ("pods n/object-080", 80));
+        let rest = found.lanes.last().unwrap();
+        assert_eq!((&*rest.label, rest.count), ("21 more", (1..=21).sum()));
+        for lane in &found.lanes {
+            assert_eq!(
+                lane.buckets.iter().map(|bucket| bucket[1..].iter().sum::<usize>()).sum::<usize>(),
+                lane.count
+            );
+            assert!(lane.buckets.is_sorted_by(|a, b| a[0] < b[0]) && lane.marks.is_empty());
+        }
+    }
+
+    #[test]
+    fn each_property_selects_its_lanes() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        for (time, key, manager, owner) in [
+            (1, "a/x", Some("kubelet"), None),
+            (2, "b/y", Some("kubelet"), Some("ReplicaSet/r")),
+            (3, "b/y", None, Some("ReplicaSet/r")),
+            (4, "z", None, None),
+        ] {
+            // These texts are not shared, so that equal labels have different addresses.
+            let text = |text: Option<&str>| text.map(Arc::from);
+            log.push(Change { manager: text(manager), owner: text(owner), ..change(key, time) });
+        }
+        let source = Scripted::with(log);
+        let lanes = |lanes: Lanes| {
+            let found = timeline(&source, &query(lanes)).lanes;
+            found.iter().map(|lane| format!("{} {}", lane.label, lane.count)).collect::<Vec<_>>()
+        };
+        assert_eq!(lanes(Lanes::Kind), ["pods 4"]);
+        assert_eq!(lanes(Lanes::Namespace), ["b 2", "(cluster) 1", "a 1"]);
+        assert_eq!(lanes(Lanes::Owner), ["ReplicaSet/r 2", "Pod/x 1", "Pod/z 1"]);
+        assert_eq!(lanes(Lanes::Manager), ["(unknown) 2", "kubelet 2"]);
+        assert_eq!(lanes(Lanes::Object), ["pods b/y 2", "pods a/x 1", "pods z 1"]);
+        let marks = json!(timeline(&source, &query(Lanes::Kind)).lanes[0].marks);
+        assert_eq!(marks, json!([[0, 1, 1], [1, 2, 1], [2, 3, 1], [3, 4, 1]]));
+    }
 }

@@ -1,6 +1,6 @@
 //! The difference that leads from the state after a change back to the state before it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// The difference that leads from the state after a change back to the state before it.
@@ -10,26 +10,19 @@ pub(super) enum Undo {
     External,
     /// The object did not exist before.
     Absent,
-    /// The fields that had other values.
-    Fields(Box<[FieldUndo]>),
+    /// The fields that had other values, as a JSON array of `[pointer, value]`, or `[pointer]` if the field did not exist. One text takes
+    /// less memory than a value for each field.
+    Fields(Box<str>),
     /// The object as it was, as JSON.
     State(Box<str>),
-}
-
-/// The previous value of a field.
-#[derive(Clone, Debug)]
-pub(super) struct FieldUndo {
-    path: Box<[Box<str>]>,
-    /// The value as JSON; `None` if the field did not exist.
-    old: Option<Box<str>>,
 }
 
 impl Undo {
     /// Computes what leads from `new` back to `old`.
     pub(super) fn between(old: &Value, new: &Value) -> Self {
         let mut found = Vec::new();
-        compare(&mut Vec::new(), old, new, &mut found);
-        Self::Fields(found.into())
+        compare(&mut String::new(), old, new, &mut found);
+        Self::Fields(Value::Array(found).to_string().into())
     }
 
     /// Keeps a state.
@@ -43,9 +36,10 @@ impl Undo {
             Self::External => state,
             Self::Absent => None,
             Self::State(json) => serde_json::from_str(json).ok(),
-            Self::Fields(fields) => {
+            Self::Fields(json) => {
                 let mut state = state?;
-                fields.iter().for_each(|field| field.apply(&mut state));
+                let fields: Vec<Vec<Value>> = serde_json::from_str(json).ok()?;
+                fields.into_iter().for_each(|field| restore(&mut state, field));
                 Some(state)
             }
         }
@@ -54,53 +48,67 @@ impl Undo {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::External | Self::Absent => 0,
-            Self::State(json) => json.len(),
-            Self::Fields(fields) => fields.iter().map(FieldUndo::size).sum(),
+            Self::State(json) | Self::Fields(json) => json.len(),
         }
     }
 }
 
-impl FieldUndo {
-    fn apply(&self, state: &mut Value) {
-        let Some((last, parents)) = self.path.split_last() else { return };
-        let mut parent = state;
-        for name in parents {
-            let Value::Object(fields) = parent else { return };
-            parent = fields.entry(&**name).or_insert_with(|| Value::Object(Map::new()));
-        }
-        let Value::Object(fields) = parent else { return };
-        match self.old.as_deref().and_then(|json| serde_json::from_str(json).ok()) {
-            Some(old) => fields.insert((**last).to_owned(), old),
-            None => fields.remove(&**last),
+/// Sets a field of a state to its previous value, or removes it.
+fn restore(state: &mut Value, field: Vec<Value>) {
+    let mut field = field.into_iter();
+    let (Some(Value::String(pointer)), old) = (field.next(), field.next()) else { return };
+    let mut names: Vec<String> =
+        pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    let Some(last) = names.pop() else { return };
+    let mut parent = state;
+    for name in names {
+        parent = match parent {
+            Value::Object(fields) => fields.entry(name).or_insert_with(|| Value::Object(Map::new())),
+            Value::Array(items) => match name.parse().ok().and_then(|index: usize| items.get_mut(index)) {
+                Some(item) => item,
+                None => return,
+            },
+            _ => return,
         };
     }
-
-    fn size(&self) -> usize {
-        64 + self.path.iter().map(|name| name.len() + 16).sum::<usize>()
-            + self.old.as_ref().map_or(0, |old| old.len())
+    match (parent, old) {
+        (Value::Object(fields), Some(old)) => _ = fields.insert(last, old),
+        (Value::Object(fields), None) => _ = fields.remove(&last),
+        (Value::Array(items), Some(old)) => {
+            let item = last.parse().ok().and_then(|index: usize| items.get_mut(index));
+            item.into_iter().for_each(|item| *item = old.clone());
+        }
+        _ => {}
     }
 }
 
-/// Compares fields of objects. Lists are compared as a whole.
-fn compare(path: &mut Vec<Box<str>>, old: &Value, new: &Value, found: &mut Vec<FieldUndo>) {
-    let (Value::Object(old), Value::Object(new)) = (old, new) else { return };
-    let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-    for name in names {
-        let (before, after) = (old.get(name), new.get(name));
-        if before == after {
-            continue;
-        }
-        path.push(name.as_str().into());
-        match (before, after) {
-            (Some(before @ Value::Object(_)), Some(after @ Value::Object(_))) => {
-                compare(path, before, after, found);
+/// Finds the fields of objects that differ. Lists of the same length are compared item by item, others as a whole.
+fn compare(path: &mut String, old: &Value, new: &Value, found: &mut Vec<Value>) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+            for name in names {
+                let length = path.len();
+                path.push('/');
+                path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                match (old.get(name), new.get(name)) {
+                    (Some(old), Some(new)) => compare(path, old, new, found),
+                    (Some(old), None) => found.push(json!([&**path, old])),
+                    (None, _) => found.push(json!([&**path])),
+                }
+                path.truncate(length);
             }
-            (before, _) => found.push(FieldUndo {
-                path: path.clone().into(),
-                old: before.map(|value| value.to_string().into()),
-            }),
         }
-        path.pop();
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() && !path.is_empty() => {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                let length = path.len();
+                path.push_str(&format!("/{index}"));
+                compare(path, old, new, found);
+                path.truncate(length);
+            }
+        }
+        (old, new) if old != new => found.push(json!([&**path, old])),
+        _ => {}
     }
 }
 
@@ -138,6 +146,16 @@ mod tests {
             prop_assert_eq!(Undo::state(&old).apply(None), Some(old));
             prop_assert_eq!(Undo::Absent.apply(Some(new)), None);
         }
+    }
+
+    #[test]
+    fn names_with_slashes_and_items_of_lists_are_restored() {
+        let state = |time: u32, more: Value| json!({"a/b~c": {"~1": more}, "list": [{"name": "x", "time": 1}, {"name": "y", "time": time}, [time]]});
+        let (old, new) = (state(1, json!({"0": 1})), state(2, json!(["0"])));
+        let undo = Undo::between(&old, &new);
+        assert_eq!(undo.apply(Some(new)), Some(old));
+        let Undo::Fields(text) = undo else { panic!("fields are kept") };
+        assert!(!text.contains("name"), "{text}");
     }
 
     #[test]

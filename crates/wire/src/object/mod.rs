@@ -13,6 +13,8 @@ mod untyped;
 
 mod lazy;
 
+mod differing;
+
 mod field_path;
 
 mod field_serializer;

@@ -25,6 +25,8 @@ mod value_ref;
 mod repeated;
 mod message_fields;
 
+mod field_bytes;
+
 mod borrowed;
 
 mod encode;
@@ -36,6 +38,7 @@ pub use encode::EncodeError;
 pub(crate) use envelope::{Envelope, EnvelopeTypes, MAGIC, check_content_encoding};
 pub(crate) use error::Cause;
 pub use error::ProtobufError;
+pub(crate) use field_bytes::{field_bytes, metadata_field_bytes};
 pub(crate) use forms::Form;
 pub(crate) use identity::Names;
 pub(crate) use message_fields::MessageFields;
