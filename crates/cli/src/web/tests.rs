@@ -290,7 +290,7 @@ fn a_recorded_history_is_shown_while_it_is_recorded() {
     let mut recorder = Recorder::open(&folder, RecorderOptions::default(), second(0)).unwrap();
     let pods = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), second(0)).unwrap();
     let list = List { kind: pods, namespace: None, version: None, objects: [pod(5, "Pending")] };
-    recorder.list(list, second(1)).unwrap();
+    recorder.list(list, second(0)).unwrap();
     recorder.change(pods, EventType::Modified, &pod(8, "Running"), second(2)).unwrap();
     recorder.flush(second(2)).unwrap();
 

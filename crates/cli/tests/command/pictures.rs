@@ -46,7 +46,8 @@ fn top_on_small_and_large_terminals() {
     {
         let mut terminal = Terminal::sized(size, &["demo", "--churn", "8"], &[]);
         let is_so = |text: &str| {
-            text.lines().filter(|line| !line.trim().is_empty()).count() >= lines && text.contains("pods")
+            let is_synced = !text.contains("listing") && (size.1 < 80 || text.contains("watching"));
+            is_synced && text.lines().filter(|line| !line.trim().is_empty()).count() >= lines
         };
         picture(name, &terminal, is_so, &format!("informer demo at {} by {}", size.1, size.0));
         terminal.press("q");
