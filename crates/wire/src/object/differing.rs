@@ -7,6 +7,9 @@ use crate::{
 };
 use std::borrow::Cow;
 
+/// The maximum number of fields, because each one is compared with all others.
+const MAX_FIELDS: usize = 200;
+
 /// A field and its encoded value.
 type FieldBytes<'a> = (Cow<'a, str>, &'a [u8]);
 
@@ -23,7 +26,7 @@ impl Raw {
     /// assert_eq!(old.differing_fields(&new).unwrap(), ["/metadata/resourceVersion", "/status"]);
     /// ```
     ///
-    /// Returns `None` if the encodings differ, or if an object is malformed.
+    /// Returns `None` if the encodings differ, if an object is malformed, or if it or its metadata has more than 200 fields.
     #[must_use]
     pub fn differing_fields(&self, other: &Self) -> Option<Vec<String>> {
         let (is_json, is_other_json) = (self.format() == Format::Json, other.format() == Format::Json);
@@ -78,6 +81,9 @@ fn json_fields(text: &[u8]) -> Option<Vec<FieldBytes<'_>>> {
     scanner.enter(b'{').ok()?;
     let mut fields = Vec::new();
     while let Some(key) = scanner.next_key().ok()? {
+        if fields.len() == MAX_FIELDS {
+            return None;
+        }
         fields.push((key.text(), &text[scanner.skip_value().ok()?]));
     }
     Some(fields)
@@ -168,5 +174,12 @@ mod tests {
         let malformed = Raw::new(Format::ProtobufItem(schema), vec![0xff; 9].into());
         assert_eq!(protobuf.differing_fields(&malformed), None);
         assert_eq!(json.differing_fields(&Raw::new(Format::Json, "{\"metadata\":".into())), None);
+    }
+
+    #[test]
+    fn objects_with_very_many_fields_are_not_compared() {
+        let object = |fields: usize| raw(&(0..fields).map(|number| (number.to_string(), json!(1))).collect());
+        assert_eq!(object(MAX_FIELDS).differing_fields(&object(0)).unwrap().len(), MAX_FIELDS);
+        assert_eq!(object(MAX_FIELDS + 1).differing_fields(&object(0)), None);
     }
 }
