@@ -149,7 +149,7 @@ impl Resource {
         if self.is_review {
             return &["create"];
         }
-        // The deletion of a namespace deletes its contents, so that there is no deletion of a collection of namespaces.
+        // Namespaces cannot be deleted as a collection, because the deletion of each one also deletes its contents.
         if self.is("", "namespaces") {
             return &["create", "delete", "get", "list", "patch", "update", "watch"];
         }
