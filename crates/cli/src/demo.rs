@@ -22,7 +22,8 @@ use tokio::sync::watch;
 /// Runs the demo until it is stopped.
 pub(crate) async fn run(args: &Demo) -> anyhow::Result<()> {
     if !is_terminal() {
-        let failure = CliError::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not one");
+        let failure =
+            CliError::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not a terminal");
         return Err(failure.hint("use `informer watch pods --demo` for files and pipes").into());
     }
     print_notice(format!("creating {} pods", args.pods));

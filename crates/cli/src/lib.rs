@@ -12,6 +12,7 @@ mod notice;
 mod cli_error;
 mod change;
 mod kinds;
+mod route;
 mod advice;
 mod seed;
 mod cluster;

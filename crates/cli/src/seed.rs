@@ -1,6 +1,7 @@
 //! Objects that a server begins with.
 
 use crate::advice;
+use crate::route::Route;
 use kube_client::{Api, Client, api::PostParams};
 use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::corpus::Widgets;
@@ -52,7 +53,7 @@ async fn put(client: &Client, object: &DynamicObject) -> anyhow::Result<()> {
     match api(client, object)?.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube_client::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(advice::of_client(&error, "the devserver").into()),
+        Err(error) => Err(advice::of_client(&error, &Route::direct("the devserver")).into()),
     }
 }
 

@@ -47,12 +47,15 @@ pub(crate) fn words(changes: &[FieldChange], new: &Value) -> Vec<String> {
     phrases.into_iter().map(|(_, phrase)| clean(&phrase)).collect()
 }
 
-/// Returns the names of changed fields that have no phrase.
+/// Returns the changed fields that have no phrase.
 fn quiet(changes: &[FieldChange]) -> String {
     let mut names: Vec<_> = changes.iter().filter_map(|change| change.path.names().last().copied()).collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() { "no visible change (metadata only)".to_owned() } else { names.join(", ") }
+    match names.as_slice() {
+        [] => "no visible change (metadata only)".to_owned(),
+        names => format!("{} updated", names.join(", ")),
+    }
 }
 
 /// Returns a phrase for a change, with its rank.
@@ -267,7 +270,7 @@ mod tests {
         );
         assert_eq!(
             description(condition("False", "A", "1"), condition("False", "A", "2")),
-            "lastTransitionTime"
+            "lastTransitionTime updated"
         );
     }
 

@@ -11,6 +11,7 @@ use crate::cli_error::{Class, CliError};
 use crate::kinds::{Catalog, discover};
 use crate::notice::print_notice;
 use crate::number::grouped;
+use crate::route::Route;
 use kube_client::{Client, config::Kubeconfig};
 use kube_informer::document;
 use kube_informer_wire::KUBERNETES_MINOR;
@@ -20,8 +21,8 @@ use std::{sync::OnceLock, time::Duration};
 /// A client with properties of its cluster.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The URL of the server, for messages.
-    pub(crate) server: String,
+    /// The URL of the server and its proxy, for messages.
+    pub(crate) route: Route,
     /// The name of the context in the kubeconfig.
     pub(crate) context: Option<String>,
     /// The default namespace; `None` for all namespaces.
@@ -64,15 +65,11 @@ pub(crate) async fn connect(args: &Cluster) -> anyhow::Result<Connection> {
     let choice = choose(args, &Environment::read())?;
     match configure(&choice, args).await? {
         Some(config) => {
-            let server = config.cluster_url.to_string();
-            let mut server = server.trim_end_matches('/').to_owned();
-            if let Some(proxy) = &config.proxy_url {
-                server = format!("{server} (through the proxy {})", without_password(proxy));
-            }
+            let route = Route::of(&config);
             let namespace = Some(config.default_namespace.clone());
-            let client = Client::try_from(config).map_err(|error| advice::of_config(&error, &server))?;
+            let client = Client::try_from(config).map_err(|error| advice::of_config(&error, &route))?;
             let context = context(&choice, args);
-            Ok(Connection { client, server, context, namespace, is_known: OnceLock::new(), embedded: None })
+            Ok(Connection { client, route, context, namespace, is_known: OnceLock::new(), embedded: None })
         }
         None => {
             let pods = grouped(PODS);
@@ -113,20 +110,12 @@ fn context(choice: &ConfigSource, args: &Cluster) -> Option<String> {
     args.context().map(str::to_owned).or_else(current)
 }
 
-/// Returns the URL of a proxy without its credentials.
-fn without_password(proxy: &http::Uri) -> String {
-    let authority = proxy.authority().map(|authority| authority.as_str()).unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{}://{host}", proxy.scheme_str().unwrap_or("http"))
-}
-
 impl Connection {
     /// Connects to the built-in server.
     pub(crate) fn embed(embedded: EmbeddedServer) -> Self {
-        let (client, server) = (embedded.client(), "the built-in server".to_owned());
         Self {
-            client,
-            server,
+            client: embedded.client(),
+            route: Route::direct("the built-in server"),
             context: None,
             namespace: None,
             is_known: OnceLock::new(),
@@ -153,9 +142,9 @@ impl Connection {
             found
         };
         match tokio::time::timeout(limit, discovery).await {
-            Ok(found) => found.map_err(|error| advice::of_client(&error, &self.server).into()),
+            Ok(found) => found.map_err(|error| advice::of_client(&error, &self.route).into()),
             Err(_) => {
-                let what = format!("{} did not send its list of resources within {limit:?}", self.server);
+                let what = format!("{} did not send its list of resources within {limit:?}", self.route);
                 Err(CliError::new(Class::Unreachable, what)
                     .hint("is there a VPN or a firewall in between?")
                     .into())

@@ -98,17 +98,19 @@ impl Catalog {
             }
         }
         match guesses.as_slice() {
-            [] => {
-                failure.hint("kubectl api-resources lists what there is; one object is followed as KIND/NAME")
-            }
+            [] => failure.hint("kubectl api-resources lists what there is; one object is KIND/NAME"),
             guesses => failure.hint(format!("did you mean {}?", guesses.join(" or "))),
         }
     }
 }
 
 fn not_watchable(kind: &Kind) -> CliError {
-    let what = format!("{} cannot be followed: it has no list and watch", kind.resource());
-    CliError::new(Class::Kind, what).hint(format!("what can be done with it: {}", kind.verbs.join(", ")))
+    let verbs = match kind.verbs.as_slice() {
+        [] => "no verb".to_owned(),
+        verbs => format!("only {}", verbs.join(", ")),
+    };
+    let what = format!("{} cannot be watched: the server supports {verbs}", kind.resource());
+    CliError::new(Class::Kind, what)
 }
 
 #[cfg(test)]
@@ -195,6 +197,6 @@ mod tests {
 
     #[test]
     fn a_kind_that_cannot_be_watched_is_an_error() {
-        assert!(found("bindings").starts_with("bindings cannot be followed: it has no list and watch"));
+        assert!(found("bindings").starts_with("bindings cannot be watched: the server supports "));
     }
 }

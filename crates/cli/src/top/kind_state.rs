@@ -25,7 +25,7 @@ pub(super) struct KindState {
     /// The current error.
     pub(super) last_error: Option<String>,
     /// The time since data was received from the server.
-    pub(super) heard: Option<Duration>,
+    pub(super) since_received: Option<Duration>,
 }
 
 /// The phase of a kind's reflectors.

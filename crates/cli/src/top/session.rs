@@ -69,7 +69,8 @@ const USUAL: [&str; 10] = [
 /// Runs `informer top`.
 pub(crate) async fn run(args: Top) -> anyhow::Result<()> {
     if !is_terminal() {
-        let failure = CliError::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
+        let failure =
+            CliError::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not a terminal");
         return Err(failure.hint("use `informer watch` for files and pipes").into());
     }
     let connection = connect(&args.cluster).await?;
@@ -129,7 +130,11 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     };
     let (answers, answered) = mpsc::channel(1);
     let mut session = Session {
-        screen: Screen { server: stage.connection.server.clone(), scope: scope(&stage), ..Screen::default() },
+        screen: Screen {
+            server: stage.connection.route.to_string(),
+            scope: scope(&stage),
+            ..Screen::default()
+        },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         state_reader: StateReader::new(),
         memory_meter: MemoryMeter::new(stage.informer_args.storage),

@@ -73,7 +73,7 @@ impl StateReader {
                 bytes: metric_values.total(BYTES, name),
                 kept: None,
                 last_error: status.last_error.as_deref().map(clean_name),
-                heard: status.times.received.map(|heard| heard.elapsed()),
+                since_received: status.times.received.map(|received| received.elapsed()),
             }
         };
         watched.iter().zip(&mut self.counts).enumerate().map(one).collect()

@@ -67,7 +67,7 @@ fn screen() -> Screen {
         bytes: 1_234_567_890,
         kept: Some(98_765_432),
         last_error: None,
-        heard: Some(Duration::from_secs(1)),
+        since_received: Some(Duration::from_secs(1)),
     };
     let deployments = KindState {
         at: 1,

@@ -269,7 +269,7 @@ impl List<'_> {
                 let refusal = advice::Refusal { kind: self.kind, namespace: self.namespace, status };
                 advice::of_refusal(&refusal, args.informer_args.strategy)
             }
-            error => advice::of_client(error, &self.scope.connection.server),
+            error => advice::of_client(error, &self.scope.connection.route),
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::informers::{
 use crate::meter::MetricValues;
 use crate::notice::print_notice;
 use crate::number::{age, count};
+use crate::route::Route;
 use crate::safe::clean;
 use crate::signal::interruption;
 use clap::Parser;
@@ -444,21 +445,26 @@ struct ErrorHandlers {
     reports: Arc<Reports>,
 }
 
+impl ErrorHandlers {
+    /// Returns the handler of the informers of a server.
+    fn of(&self, route: &Route, is_quiet: bool) -> ErrorHandler {
+        let (deny, reports, route) = (self.deny.clone(), Arc::clone(&self.reports), route.clone());
+        Arc::new(move |report| {
+            if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
+                && let Some(status) = error.as_status().filter(|status| status.is_forbidden_status())
+            {
+                // The session may have ended.
+                let _ = deny.send(Denied { name: report.name.to_owned(), status: Box::new(status.clone()) });
+            }
+            if !is_quiet {
+                report_error(report, &reports, &route);
+            }
+        })
+    }
+}
+
 /// Creates an informer for each target.
 fn prepare(scopes: &[Scope], args: &Watch, hearing: ErrorHandlers) -> Result<Vec<WatchedResource>, CliError> {
-    let ErrorHandlers { deny, reports } = hearing;
-    let is_quiet = args.quiet;
-    let on_error: ErrorHandler = Arc::new(move |report| {
-        if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
-            && let Some(status) = error.as_status().filter(|status| status.is_forbidden_status())
-        {
-            // The session may have ended.
-            let _ = deny.send(Denied { name: report.name.to_owned(), status: Box::new(status.clone()) });
-        }
-        if !is_quiet {
-            report_error(report, &reports);
-        }
-    });
     let objects = scopes.iter().flat_map(|scope| &scope.targets).filter(|target| target.name.is_some());
     if args.save.is_some() && objects.count() > 1 {
         let what = "--save cannot save several single objects";
@@ -468,17 +474,17 @@ fn prepare(scopes: &[Scope], args: &Watch, hearing: ErrorHandlers) -> Result<Vec
     }
     // A saved cache must have the same managed fields in each run.
     let is_once = args.once && args.save.is_none();
-    let settings = InformerSettings {
-        namespaces: None,
+    let settings = |scope: &Scope| InformerSettings {
+        namespaces: scope.namespaces.clone(),
         indexing: Indexes::Nothing,
         backoff: Backoff::default(),
-        on_error,
+        on_error: hearing.of(&scope.connection.route, args.quiet),
         saving: args.save.clone().map(|folder| SaveSettings { folder, secrets: args.save_secrets }),
         managed_fields: if is_once { ManagedFields::Drop } else { ManagedFields::Keep },
     };
     let mut watched = Vec::new();
     for scope in scopes {
-        let settings = InformerSettings { namespaces: scope.namespaces.clone(), ..settings.clone() };
+        let settings = settings(scope);
         for target in &scope.targets {
             let one = follow(&scope.connection, target, &args.informer_args, settings.clone())?;
             watched.push(WatchedResource { context: scope.context.clone(), ..one });
@@ -504,7 +510,7 @@ fn is_deferred(report: &Report<'_>) -> bool {
 }
 
 /// Prints an error and the next attempt.
-fn report_error(report: &Report<'_>, reports: &Reports) {
+fn report_error(report: &Report<'_>, reports: &Reports, route: &Route) {
     match reports.admit(Instant::now()) {
         Admission::Suppress => return,
         Admission::Print { suppressed: 0 } => {}
@@ -520,7 +526,12 @@ fn report_error(report: &Report<'_>, reports: &Reports) {
         Retry::Relist(wait) => format!("relisting in {:.1}s", wait.as_secs_f64()),
         _ => "continuing".to_owned(),
     };
-    let line = clean(&format!("{}: {}; {next}", report.name, report.cause));
+    let failed_part = match &report.cause {
+        Cause::Source(error) => advice::of_route(*error, route),
+        _ => None,
+    };
+    let cause = failed_part.map_or_else(|| report.cause.to_string(), |failure| failure.message().to_owned());
+    let line = clean(&format!("{}: {cause}; {next}", report.name));
     let line = if is_deferred(report) { reports.defer(line) } else { Some(line) };
     line.into_iter().for_each(print_notice);
 }

@@ -175,7 +175,7 @@ async fn live(args: &Web, server: Server) -> anyhow::Result<()> {
     let one = |target: &Target| informer(&connection, target, &args.informer_args, namespaces.as_deref());
     let watched: Vec<LiveKind> = targets.iter().map(one).collect::<Result<_, _>>()?;
     let (notify, notice) = watch::channel(None);
-    let (name, scope) = (connection.server.clone(), scope(&connection, &args.informer_args));
+    let (name, scope) = (connection.route.to_string(), scope(&connection, &args.informer_args));
     let source = Arc::new(Live::new(LiveOptions {
         watched: watched.clone(),
         metric_values,

@@ -15,6 +15,7 @@ mod contexts;
 mod keep;
 mod files;
 mod errors;
+mod route;
 mod hostile;
 mod untrusted;
 mod identity;

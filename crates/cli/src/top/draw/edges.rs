@@ -141,7 +141,7 @@ fn with_staleness(text: String, kind: Option<&KindState>, theme: Theme) -> Line<
 
 /// Returns why a kind may not be up to date.
 fn staleness(kind: &KindState) -> Option<String> {
-    let since = kind.heard.map_or(String::new(), |heard| format!(" for {}", age(heard)));
+    let since = kind.since_received.map_or(String::new(), |time| format!(" for {}", age(time)));
     let failure = kind.last_error.as_ref().map_or(String::new(), |failure| format!(": {failure}"));
     match kind.phase {
         Phase::Waiting => Some(format!("not connected{since}{failure}")),

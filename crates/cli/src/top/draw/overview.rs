@@ -126,7 +126,7 @@ fn lag(lag: Duration) -> String {
 fn about(kind: &KindState, theme: Theme) -> Vec<Line<'static>> {
     let mut parts: Vec<_> = kind.kept.map(|kept| format!("cache {}", bytes(kept))).into_iter().collect();
     parts.push(format!("received {}", bytes(kind.bytes)));
-    parts.extend(kind.heard.map(|heard| format!("last event {} ago", age(heard))));
+    parts.extend(kind.since_received.map(|time| format!("last event {} ago", age(time))));
     let reasons = [("relists", &kind.relists), ("errors", &kind.errors)];
     let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());
     parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", counts_text(counts))));
