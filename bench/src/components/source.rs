@@ -51,8 +51,9 @@ where
             // A second watch has no changes.
             let changes = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
             async move {
+                let Some(changes) = changes else { return Ok(Watch::new(stream::pending())) };
                 let wait = stream::once(async move { started.notified().await }).filter_map(async |()| None);
-                let changes = stream::iter(changes).flatten().map(|pod| Ok(WatchEvent::Modified(pod)));
+                let changes = changes.map(|pod| Ok(WatchEvent::Modified(pod)));
                 Ok(Watch::new(wait.chain(changes).chain(stream::pending())))
             }
         },

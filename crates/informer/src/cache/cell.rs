@@ -27,8 +27,9 @@ use tokio::sync::Notify;
 /// Readers load `published`. A write locks `working`, changes it and publishes a clone of it.
 ///
 /// A published state shares its nodes with `working`, so that the next write copies what it changes. While the store is not read, writes
-/// in [batches](Self::batch) are not published, and change `working` in place. The next reader publishes them, or the writer after
-/// [`MAX_UNPUBLISHED`] changes.
+/// in [batches](Self::batch) are not published: the published objects are released, and `working` is changed in place. The next
+/// reader publishes them. With index functions, which may read the store during a write, the published objects are kept, and
+/// replaced after [`MAX_UNPUBLISHED`] changes.
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
     working: Mutex<Snapshot<K>>,
@@ -44,8 +45,8 @@ pub(super) struct Cell<K> {
     pub(super) resource: String,
 }
 
-/// The maximum number of changes that are not published. Until then, the published state holds the old state of each changed object,
-/// which takes memory, and is freed at once by the next publication.
+/// The maximum number of changes that are not published if there are index functions. Until then, the published state holds the old
+/// state of each changed object, which takes memory, and is freed at once by the next publication.
 const MAX_UNPUBLISHED: usize = 1024;
 
 /// The state during a write. Readers see all changes or none.
@@ -92,14 +93,19 @@ impl<K> Cell<K> {
 
     /// Loads the current state for a short read.
     pub(super) fn load(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
-        self.publish_outdated();
-        self.published.load()
+        loop {
+            self.publish_outdated();
+            let published = self.published.load();
+            // The writer may have released the objects after they were found to be up to date.
+            if !published.is_released {
+                return published;
+            }
+        }
     }
 
     /// Returns the current state.
     pub(super) fn snapshot(&self) -> Arc<Snapshot<K>> {
-        self.publish_outdated();
-        self.published.load_full()
+        arc_swap::Guard::into_inner(self.load())
     }
 
     /// Publishes the changes of earlier batches. Waits at most for the end of the batch that is being written.
@@ -125,6 +131,14 @@ impl<K> Cell<K> {
         self.is_outdated.store(false, Ordering::Release);
     }
 
+    /// Drops the published objects, so that `working` can be changed in place, and replaced objects are freed.
+    fn release(&self, working: &Snapshot<K>) {
+        if !self.published.load().is_released {
+            self.published.store(Arc::new(working.released()));
+            self.is_outdated.store(true, Ordering::Release);
+        }
+    }
+
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -145,7 +159,11 @@ impl<K> Cell<K> {
 
     /// Starts a write of a few objects, for which a reader may wait.
     pub(super) fn batch(&self) -> Draft<'_, K> {
-        self.start(self.lock(), Publication::OnRead)
+        let state = self.lock();
+        if !self.was_read.load(Ordering::Relaxed) && !state.indexes.have_functions() {
+            self.release(&state);
+        }
+        self.start(state, Publication::OnRead)
     }
 
     fn start<'c>(&'c self, state: MutexGuard<'c, Snapshot<K>>, publication: Publication) -> Draft<'c, K> {

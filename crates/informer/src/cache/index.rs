@@ -132,6 +132,16 @@ impl<K> Indexes<K> {
         Ok(())
     }
 
+    /// Returns the same indexes without keys.
+    pub(crate) fn without_keys(&self) -> Self {
+        let empty = |Index { name, source, .. }: &Index<K>| Index {
+            name: Arc::clone(name),
+            source: source.clone(),
+            buckets: Trie::default(),
+        };
+        Self(Arc::new(self.0.iter().map(empty).collect()))
+    }
+
     /// Returns the keys of the objects that have `value`.
     pub(crate) fn keys(&self, name: &str, value: &str) -> Result<Option<&Trie<Key>>, UnknownIndexError> {
         Ok(self.named(name)?.bucket(value).map(|bucket| &bucket.keys))

@@ -8,8 +8,8 @@
 //! it without a lock. They never block the writer, and they always see a consistent state: objects, indexes and version
 //! match, and a relist is visible either completely or not at all.
 //!
-//! While the store is not read, batches of changes are applied in place and not published. The next reader publishes them. It may
-//! wait for the end of the batch that is being applied, but never for a list.
+//! While the store is not read, batches of changes are applied in place and not published, and replaced objects are freed at once. The
+//! next reader publishes them. It may wait for the end of the batch that is being applied, but never for a list.
 //!
 //! `cargo bench -p kube-informer --bench store` compares this with a map behind a reader-writer lock and with a
 //! general-purpose persistent map.

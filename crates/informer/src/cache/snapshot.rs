@@ -42,9 +42,17 @@ pub struct Snapshot<K> {
     pub(super) version: Option<ResourceVersion>,
     /// Caches labels of encoded objects; `None` if that is not configured.
     pub(super) labels: Option<Arc<CachedLabels<K>>>,
+    /// True if the objects were released, because nothing reads them. Readers never get such a snapshot.
+    pub(super) is_released: bool,
 }
 
 impl<K> Snapshot<K> {
+    /// Returns this snapshot without objects.
+    pub(super) fn released(&self) -> Self {
+        let Self { indexes, labels, .. } = self;
+        Self { indexes: indexes.without_keys(), labels: labels.clone(), is_released: true, ..Self::default() }
+    }
+
     /// Returns the object with this key.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
         self.entry(key).map(Entry::object_cached)
@@ -242,12 +250,19 @@ impl<K> Clone for Snapshot<K> {
             indexes: self.indexes.clone(),
             version: self.version.clone(),
             labels: self.labels.clone(),
+            is_released: self.is_released,
         }
     }
 }
 
 impl<K> Default for Snapshot<K> {
     fn default() -> Self {
-        Self { objects: Trie::default(), indexes: Indexes::default(), version: None, labels: None }
+        Self {
+            objects: Trie::default(),
+            indexes: Indexes::default(),
+            version: None,
+            labels: None,
+            is_released: false,
+        }
     }
 }
