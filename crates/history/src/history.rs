@@ -11,6 +11,7 @@ use crate::{
     segment::{Access, Preamble, Segment},
     snapshot::Snapshot,
     stored_index::Part,
+    transitions::{Transition, TransitionReader},
     view::{SegmentView, Version},
 };
 use jiff::Timestamp;
@@ -250,9 +251,8 @@ impl History {
     /// [`ReadError::Io`].
     pub fn changes(&self, range: Range<Timestamp>, filter: Filter) -> Result<Changes, ReadError> {
         let (from, to) = (range.start.as_microsecond(), range.end.as_microsecond());
-        let first = self.segments.partition_point(|slot| slot.preamble.started <= from).saturating_sub(1);
-        let in_range = self.segments[first..].iter().take_while(|slot| slot.preamble.started <= to);
-        let views = in_range.map(|slot| slot.view(&self.folder)).collect::<Result<Vec<_>, _>>()?;
+        let views =
+            self.slots(from, to).map(|slot| slot.view(&self.folder)).collect::<Result<Vec<_>, _>>()?;
         let has_owner = filter.has_owner();
         let mut changes = Changes::new(views, from, to, filter);
         if has_owner {
@@ -264,6 +264,31 @@ impl History {
             changes.add_owned(&existing)?;
         }
         Ok(changes)
+    }
+
+    /// Reads all changes after `range.start` up to and including `range.end`, with the states before and after them.
+    ///
+    /// `read` is called on all cores, in any order. `on_batch` is called with its results, in the order in which the changes were
+    /// recorded. This is the fastest way to read all states: [`changes`](Self::changes) decompresses a state with all versions that it is
+    /// compressed against each time it is needed. Damaged changes are skipped; they are [gaps](Self::gaps).
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn read_transitions<T: Send>(
+        &self,
+        range: Range<Timestamp>,
+        read: impl Fn(Transition<'_>) -> T + Sync,
+        on_batch: impl FnMut(Vec<T>),
+    ) -> Result<(), ReadError> {
+        let (from, to) = (range.start.as_microsecond(), range.end.as_microsecond());
+        let mut reader = TransitionReader::new(from, to, read, on_batch);
+        self.slots(from, to).try_for_each(|slot| reader.read_segment(&slot.view(&self.folder)?))
+    }
+
+    /// Returns the segments with changes after `from` up to and including `to`.
+    fn slots(&self, from: i64, to: i64) -> impl Iterator<Item = &Arc<SegmentSlot>> {
+        let first = self.segments.partition_point(|slot| slot.preamble.started <= from).saturating_sub(1);
+        self.segments[first..].iter().take_while(move |slot| slot.preamble.started <= to)
     }
 
     /// Returns all segments, with indexes that may have no objects.

@@ -80,6 +80,7 @@ mod diff;
 mod gap;
 mod snapshot;
 mod changes;
+mod transitions;
 mod history;
 mod replay;
 
@@ -95,4 +96,5 @@ pub use recorder::{List, Recorded, Recorder, Statistics};
 pub use redaction::Redaction;
 pub use replay::{InitialList, Replay, ReplayEvent, ReplayEvents};
 pub use snapshot::Snapshot;
+pub use transitions::Transition;
 pub use view::Version;

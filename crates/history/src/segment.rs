@@ -7,7 +7,7 @@ use crate::{
     folder::{index_path, segment_path},
     frame::{self, FrameScanner, HEAD, Scanned},
     index::SegmentIndex,
-    record::{self, ChangeHead, ChangeRecord, FrameBase, Layout, Record, Reference},
+    record::{self, Body, ChangeHead, ChangeRecord, FrameBase, Layout, Record, Reference},
     stored_index::{Part, StoredIndex},
 };
 use bytes::Bytes;
@@ -53,8 +53,9 @@ pub(crate) struct Segment {
     cache: Mutex<Cache>,
 }
 
+/// Frames in memory, and what decompresses their objects. A segment has one that its readers share; a thread may have its own.
 #[derive(Debug)]
-struct Cache {
+pub(crate) struct Cache {
     frames: HashMap<u64, Arc<[u8]>>,
     order: VecDeque<u64>,
     bytes: usize,
@@ -75,6 +76,30 @@ pub(crate) struct BodyInfo {
     pub(crate) layout: Layout,
     pub(crate) reference: Reference,
     pub(crate) compressed: Bytes,
+}
+
+impl Cache {
+    pub(crate) fn new() -> Self {
+        Self {
+            frames: HashMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            dictionaries: HashMap::new(),
+            decoder: Decoder::new(),
+        }
+    }
+
+    /// Decompresses an object; `None` if it is damaged.
+    pub(crate) fn decompress(&mut self, compressed: &[u8], base: Base<'_>) -> Option<Vec<u8>> {
+        self.decoder.decompress(compressed, base)
+    }
+}
+
+impl BodyInfo {
+    pub(crate) fn of(body: Body<'_>) -> Self {
+        let Body { layout, reference, compressed } = body;
+        Self { layout, reference, compressed: Bytes::copy_from_slice(compressed) }
+    }
 }
 
 impl Preamble {
@@ -142,14 +167,7 @@ impl Segment {
     }
 
     pub(crate) fn new(path: PathBuf, file: File, preamble: Preamble) -> Self {
-        let cache = Cache {
-            frames: HashMap::new(),
-            order: VecDeque::new(),
-            bytes: 0,
-            dictionaries: HashMap::new(),
-            decoder: Decoder::new(),
-        };
-        Self { path, file, preamble, cache: Mutex::new(cache) }
+        Self { path, file, preamble, cache: Mutex::new(Cache::new()) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -235,11 +253,7 @@ impl Segment {
         self.with_change(&mut self.cache(), index, offset, |change| ChangeInfo {
             head: change.head,
             version: change.version,
-            body: change.body.map(|body| BodyInfo {
-                layout: body.layout,
-                reference: body.reference,
-                compressed: Bytes::copy_from_slice(body.compressed),
-            }),
+            body: change.body.map(BodyInfo::of),
         })
     }
 
@@ -249,13 +263,22 @@ impl Segment {
         index: &SegmentIndex,
         offset: u64,
     ) -> Result<Option<(Layout, Bytes)>, ReadError> {
-        let mut cache = self.cache();
+        self.object_with(&mut self.cache(), index, offset)
+    }
+
+    /// Reads the object of the change at `offset` as [`object`](Self::object) does, with a cache of the caller.
+    pub(crate) fn object_with(
+        &self,
+        cache: &mut Cache,
+        index: &SegmentIndex,
+        offset: u64,
+    ) -> Result<Option<(Layout, Bytes)>, ReadError> {
         let mut chain: Vec<Vec<u8>> = Vec::new();
         let mut layout = None;
         let mut position = offset;
         let mut kind = 0;
         let base = loop {
-            let read = self.with_change(&mut cache, index, position, |change| {
+            let read = self.with_change(cache, index, position, |change| {
                 let body = change.body?;
                 Some((change.head.object, body.layout, body.reference, body.compressed.to_vec()))
             })?;
@@ -274,7 +297,7 @@ impl Segment {
         let first = chain.pop().expect("the chain has at least one version");
         let mut object = match base {
             Reference::Dictionary => {
-                let dictionary = self.dictionary(&mut cache, index, kind)?;
+                let dictionary = self.dictionary(cache, index, kind)?;
                 cache.decoder.decompress_with(&first, &dictionary)
             }
             Reference::None | Reference::Record(_) => cache.decoder.decompress(&first, Base::None),

@@ -5,7 +5,7 @@ use crate::{
     index::{SegmentIndex, VersionEntry},
     kind::{Kind, KindId},
     live::raw_of,
-    record::{Event, Source, timestamp},
+    record::{ChangeHead, Event, Source, timestamp},
     segment::Segment,
 };
 use jiff::Timestamp;
@@ -41,10 +41,25 @@ pub struct Version {
 impl SegmentView {
     /// Reads the header of a version; `None` if its object is unknown because of damage.
     pub(crate) fn version(&self, object: u32, entry: VersionEntry) -> Result<Option<Version>, ReadError> {
-        let Some(found) = self.index.object(object) else { return Ok(None) };
-        let Some(kind) = self.index.kind(found.kind, entry.time) else { return Ok(None) };
+        let is_known =
+            self.index.object(object).is_some_and(|found| self.index.kind(found.kind, entry.time).is_some());
+        if !is_known {
+            return Ok(None);
+        }
         let change = self.segment.change(&self.index, entry.offset)?;
-        Ok(Some(Version {
+        Ok(self.version_of(entry, ChangeHead { object, ..change.head }, change.version))
+    }
+
+    /// Returns a version whose header was read; `None` if its object is unknown because of damage.
+    pub(crate) fn version_of(
+        &self,
+        entry: VersionEntry,
+        head: ChangeHead,
+        version: Option<ResourceVersion>,
+    ) -> Option<Version> {
+        let found = self.index.object(head.object)?;
+        let kind = self.index.kind(found.kind, entry.time)?;
+        Some(Version {
             view: self.clone(),
             offset: entry.offset,
             kind_id: KindId(found.kind),
@@ -53,10 +68,10 @@ impl SegmentView {
             uid: Arc::clone(&found.uid),
             time: entry.time,
             event: entry.event,
-            source: change.head.source,
-            version: change.version,
-            manager: self.index.manager(change.head.manager).cloned(),
-        }))
+            source: head.source,
+            version,
+            manager: self.index.manager(head.manager).cloned(),
+        })
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::fixture::{Model, SEGMENT, State, pod, raw, temp_folder, time};
 use kube_history::{
-    Event, Filter, History, Kind, KindId, List, Recorder, RecorderOptions, Snapshot, Source, Version,
+    Event, Filter, History, Kind, KindId, List, Recorder, RecorderOptions, Snapshot, Source, Transition,
+    Version,
 };
-use kube_informer_wire::{EventType, Key, ResourceVersion};
+use kube_informer_wire::{EventType, Key, ManagedFields, Raw, ResourceVersion};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use testkit::{Random, TempFolder};
 
@@ -269,5 +271,57 @@ fn the_versions_of_an_object_are_its_changes() {
         }
         let sources = versions.iter().filter(|version| version.source() == Source::List);
         assert!(sources.count() < versions.len());
+    }
+}
+
+#[test]
+fn transitions_have_the_states_before_and_after_each_change() {
+    for seed in 20..22 {
+        let mut simulation = Simulation::new(seed);
+        for _ in 0..2_000 {
+            simulation.step();
+        }
+        let now = time(simulation.now);
+        simulation.recorder().flush(now).unwrap();
+        let history = History::open(simulation.folder.path()).unwrap();
+        let parts = |version: &Version| {
+            (
+                version.time(),
+                version.event(),
+                version.source(),
+                version.key().clone(),
+                version.version().cloned(),
+            )
+        };
+        let decode = |state: &Raw| state.decode::<Value>(ManagedFields::Keep).unwrap();
+        for round in 0..10 {
+            let limit = simulation.now as u64 + 1;
+            let mut ends = [0, 1].map(|_| i64::try_from(simulation.random.below(limit)).unwrap());
+            ends.sort_unstable();
+            let [from, to] = if round == 0 { [-1, simulation.now] } else { ends };
+            let range = time(from)..time(to);
+            let changes = history.changes(range.clone(), Filter::new()).unwrap().map(Result::unwrap);
+            let expected: Vec<_> = changes
+                .map(|version| {
+                    let before = version.previous().unwrap().map(|before| before.decode::<Value>().unwrap());
+                    (parts(&version), before, version.decode::<Value>().ok())
+                })
+                .collect();
+            let read = |change: Transition<'_>| {
+                (parts(change.version), change.before.map(decode), change.after.map(decode))
+            };
+            let (mut found, mut batches) = (Vec::new(), 0);
+            history
+                .read_transitions(range, read, |batch| {
+                    batches += 1;
+                    found.extend(batch);
+                })
+                .unwrap();
+            assert_eq!(found.len(), expected.len(), "seed {seed} round {round}");
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found, expected, "seed {seed} round {round}");
+            }
+            assert!(round > 0 || batches > 1, "{batches} batches");
+        }
     }
 }
