@@ -11,7 +11,7 @@ impl<K: Resource + Send + Sync> Edit<'_, K> {
     ///
     /// Two threads write the objects and the namespace index in parallel, since they share no nodes.
     pub(crate) fn fill_with(&mut self, all: impl Iterator<Item = (Key, Object<K>)>) {
-        let Snapshot { objects, indexes, labels, .. } = &mut *self.draft.state;
+        let Snapshot { objects, indexes, labels, .. } = self.draft.state_mut();
         // Indexes and cached labels read each object, so these are added one at a time.
         if thread_count() == 1 || indexes.have_values() || labels.is_some() {
             for (key, object) in all {

@@ -19,24 +19,23 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 use tokio::sync::Notify;
 
-/// Readers load `published`. A write locks `working`, changes it and publishes a clone of it.
+/// Readers load `published`. A write locks `working`, changes it and publishes it.
 ///
 /// A published state shares its nodes with `working`, so that the next write copies what it changes. While the store is not read, writes
 /// in [batches](Self::batch) are not published: the published objects are released, and `working` is changed in place. The next
-/// reader publishes them. With index functions, which may read the store during a write, the published objects are kept, and
-/// replaced after [`MAX_UNPUBLISHED`] changes.
+/// reader publishes them.
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
-    working: Mutex<Snapshot<K>>,
+    working: Mutex<Arc<Snapshot<K>>>,
+    /// `working` while index functions run, which may read the store.
+    lent: Mutex<Option<Arc<Snapshot<K>>>>,
     /// True if `working` has changes that are not published.
     is_outdated: AtomicBool,
-    /// The number of changes that are not published. Written by the owner of the lock.
-    unpublished: AtomicUsize,
     /// True if the store was read since the last batch.
     was_read: AtomicBool,
     changed: Notify,
@@ -45,24 +44,18 @@ pub(super) struct Cell<K> {
     pub(super) resource: String,
 }
 
-/// The maximum number of changes that are not published if there are index functions. Until then, the published state holds the old
-/// state of each changed object, which takes memory, and is freed at once by the next publication.
-const MAX_UNPUBLISHED: usize = 1024;
-
 /// The state during a write. Readers see all changes or none.
 pub(super) struct Draft<'c, K> {
     cell: &'c Cell<K>,
-    pub(super) state: MutexGuard<'c, Snapshot<K>>,
+    state: MutexGuard<'c, Arc<Snapshot<K>>>,
     publication: Publication,
-    /// The number of objects that were written or removed.
-    pub(super) changes: usize,
     /// The value of [`WRITING`] before this draft.
     outer: usize,
 }
 
 thread_local! {
     /// The address of the cell to which this thread writes, or 0. Index functions run during a write, and a read of theirs must not
-    /// wait for it.
+    /// wait for it: it returns the state before the write of the object.
     static WRITING: StdCell<usize> = const { StdCell::new(0) };
 }
 
@@ -77,12 +70,12 @@ enum Publication {
 
 impl<K> Cell<K> {
     pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<CachedLabels<K>>) -> Self {
-        let state = Snapshot { indexes, labels: labels.map(Arc::new), ..Snapshot::default() };
+        let state = Arc::new(Snapshot { indexes, labels: labels.map(Arc::new), ..Snapshot::default() });
         Self {
-            published: ArcSwap::from_pointee(state.clone()),
+            published: ArcSwap::new(Arc::clone(&state)),
             working: Mutex::new(state),
+            lent: Mutex::default(),
             is_outdated: AtomicBool::new(false),
-            unpublished: AtomicUsize::new(0),
             was_read: AtomicBool::new(true),
             changed: Notify::new(),
             is_closed: AtomicBool::new(false),
@@ -93,6 +86,11 @@ impl<K> Cell<K> {
 
     /// Loads the current state for a short read.
     pub(super) fn load(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
+        if WRITING.get() == self.address()
+            && let Some(lent) = &*lock(&self.lent)
+        {
+            return arc_swap::Guard::from_inner(Arc::clone(lent));
+        }
         loop {
             self.publish_outdated();
             let published = self.published.load();
@@ -118,16 +116,14 @@ impl<K> Cell<K> {
             match self.working.try_lock() {
                 Ok(state) => self.publish(&state),
                 Err(TryLockError::Poisoned(state)) => self.publish(&state.into_inner()),
-                Err(TryLockError::WouldBlock) if WRITING.get() == self.address() => return,
                 // The batch publishes its changes at its end, because `was_read` is set.
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }
         }
     }
 
-    fn publish(&self, working: &Snapshot<K>) {
-        self.published.store(Arc::new(working.clone()));
-        self.unpublished.store(0, Ordering::Relaxed);
+    fn publish(&self, working: &Arc<Snapshot<K>>) {
+        self.published.store(Arc::clone(working));
         self.is_outdated.store(false, Ordering::Release);
     }
 
@@ -143,14 +139,9 @@ impl<K> Cell<K> {
         std::ptr::from_ref(self).addr()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Snapshot<K>> {
-        // A poisoned lock is valid, because a draft that is dropped by a panic leaves a complete state.
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts a write of any length, which is published at its end. Readers never wait for it.
     pub(super) fn draft(&self) -> Draft<'_, K> {
-        let state = self.lock();
+        let state = lock(&self.working);
         if self.is_outdated.load(Ordering::Relaxed) {
             self.publish(&state);
         }
@@ -159,27 +150,27 @@ impl<K> Cell<K> {
 
     /// Starts a write of a few objects, for which a reader may wait.
     pub(super) fn batch(&self) -> Draft<'_, K> {
-        let state = self.lock();
-        if !self.was_read.load(Ordering::Relaxed) && !state.indexes.have_functions() {
+        let state = lock(&self.working);
+        if !self.was_read.load(Ordering::Relaxed) {
             self.release(&state);
         }
         self.start(state, Publication::OnRead)
     }
 
-    fn start<'c>(&'c self, state: MutexGuard<'c, Snapshot<K>>, publication: Publication) -> Draft<'c, K> {
-        Draft { cell: self, state, publication, changes: 0, outer: WRITING.replace(self.address()) }
+    fn start<'c>(&'c self, state: MutexGuard<'c, Arc<Snapshot<K>>>, publication: Publication) -> Draft<'c, K> {
+        Draft { cell: self, state, publication, outer: WRITING.replace(self.address()) }
     }
 
     /// Returns the number of objects and the version, without publishing changes.
     pub(super) fn extent(&self) -> Extent {
-        let state = self.lock();
+        let state = lock(&self.working);
         Extent { objects: state.len(), version: state.version().cloned() }
     }
 
     /// Returns the address of the root of the objects.
     #[cfg(test)]
     pub(super) fn working_root(&self) -> usize {
-        self.lock().objects.root_address()
+        lock(&self.working).objects.root_address()
     }
 
     pub(super) fn close(&self) {
@@ -202,10 +193,15 @@ impl<K> Cell<K> {
         let snapshot = self.snapshot();
         let computed = compute_values(&snapshot, name, source.clone(), &self.panics)?;
         let mut draft = self.draft();
-        draft.state.indexes.add(name, source)?;
+        draft.state_mut().indexes.add(name, source)?;
         draft.fill_newest_index(&computed);
         Ok(())
     }
+}
+
+/// Locks a state. A poisoned lock is valid, because a draft that is dropped by a panic leaves a complete state.
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The size of a store and its version.
@@ -280,6 +276,27 @@ impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
 }
 
 impl<K> Draft<'_, K> {
+    /// Returns the state with the changes of this draft.
+    pub(super) fn state(&self) -> &Snapshot<K> {
+        &self.state
+    }
+
+    /// Returns the state with the changes of this draft. Nodes that are shared with the published state are copied when they change.
+    pub(super) fn state_mut(&mut self) -> &mut Snapshot<K> {
+        Arc::make_mut(&mut self.state)
+    }
+
+    /// Calls a function that may call index functions, which may read the store.
+    fn lend<R>(&self, function: impl FnOnce() -> R) -> R {
+        if !self.state.indexes.have_functions() {
+            return function();
+        }
+        *lock(&self.cell.lent) = Some(Arc::clone(&self.state));
+        let result = function();
+        *lock(&self.cell.lent) = None;
+        result
+    }
+
     /// Writes an object to the objects and indexes, in place of the known entry.
     pub(super) fn insert(
         &mut self,
@@ -287,7 +304,7 @@ impl<K> Draft<'_, K> {
         key: Key,
         object: Object<K>,
     ) -> Arc<Entry<K>> {
-        let Snapshot { objects, indexes, labels, .. } = &mut *self.state;
+        let Snapshot { indexes, labels, .. } = self.state();
         // The labels of a decoded object need no cache.
         let labels = labels.as_ref().filter(|_| object.is_stored_encoded());
         let values = match object.index_values().filter(|values| values.indexes == indexes.count()) {
@@ -297,7 +314,8 @@ impl<K> Draft<'_, K> {
                 let mut needs = indexes.needs();
                 needs.object |= labels.is_some();
                 object.with_index_input(needs, |input| {
-                    let mut values = indexes.values_of(0..indexes.count(), &key, &input, &self.cell.panics);
+                    let numbers = 0..indexes.count();
+                    let mut values = self.lend(|| indexes.values_of(numbers, &key, &input, &self.cell.panics));
                     values.extend(
                         input.object.zip(labels).and_then(|(object, cached)| cached.value_of(object)),
                     );
@@ -309,17 +327,17 @@ impl<K> Draft<'_, K> {
         // Freed before the entry is allocated, so that the allocator can reuse the memory.
         drop(object);
         let entry = Arc::new(Entry::new(key, stored, values));
+        let Snapshot { objects, indexes, .. } = self.state_mut();
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
         objects.insert(Arc::clone(&entry));
-        self.changes += 1;
         entry
     }
 
     /// Adds all objects to the newest index. The values of entries that are not in `computed` are computed here.
     fn fill_newest_index(&mut self, computed: &ComputedValues) {
-        let Snapshot { objects, indexes, .. } = &mut *self.state;
-        let newest = indexes.count() - 1;
-        for entry in objects.clone().iter() {
+        let newest = self.state.indexes.count() - 1;
+        for entry in self.state.objects.clone().iter() {
+            let indexes = &self.state.indexes;
             let more = match computed.get(&address(entry)) {
                 Some(values) => {
                     let values =
@@ -329,11 +347,12 @@ impl<K> Draft<'_, K> {
                 None => {
                     let numbers = newest..newest + 1;
                     entry.shared().with_index_input(indexes.needs(), |input| {
-                        indexes.values_of(numbers, entry.key(), &input, &self.cell.panics)
+                        self.lend(|| indexes.values_of(numbers, entry.key(), &input, &self.cell.panics))
                     })
                 }
             };
             let indexed = Arc::new(entry.with_more_values(more));
+            let Snapshot { objects, indexes, .. } = self.state_mut();
             indexes.update(entry.key(), Some(entry), Some(&indexed));
             objects.insert(indexed);
         }
@@ -351,7 +370,7 @@ impl<K> fmt::Debug for Cell<K> {
 
 impl<K> fmt::Debug for Draft<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Draft").field("state", &*self.state).finish_non_exhaustive()
+        f.debug_struct("Draft").field("state", self.state()).finish_non_exhaustive()
     }
 }
 
@@ -361,17 +380,15 @@ impl<K> Drop for Draft<'_, K> {
         if std::thread::panicking() {
             // A batch is applied by this crate only, and each of its changes is complete.
             match self.publication {
-                Publication::Now => *self.state = Snapshot::clone(&self.cell.published.load()),
+                Publication::Now => *self.state = self.cell.published.load_full(),
                 Publication::OnRead => self.cell.publish(&self.state),
             }
             return;
         }
         let was_read = self.cell.was_read.swap(false, Ordering::Relaxed);
-        let unpublished = self.cell.unpublished.load(Ordering::Relaxed) + self.changes;
-        if was_read || self.publication == Publication::Now || unpublished >= MAX_UNPUBLISHED {
+        if was_read || self.publication == Publication::Now {
             self.cell.publish(&self.state);
         } else {
-            self.cell.unpublished.store(unpublished, Ordering::Relaxed);
             self.cell.is_outdated.store(true, Ordering::Release);
         }
         self.cell.changed.notify_waiters();

@@ -167,33 +167,32 @@ impl<K: Resource> Writer<K> {
 impl<K> Edit<'_, K> {
     /// Returns the object with this key, with the changes of this edit.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.draft.state.get(key)
+        self.draft.state().get(key)
     }
 
     /// Returns all objects, with the changes of this edit.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<K>> {
-        self.draft.state.list()
+        self.draft.state().list()
     }
 
     /// Removes the object with this key. The version of the store does not change.
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
         let key = key.into();
-        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
+        let Snapshot { objects, indexes, .. } = self.draft.state_mut();
         let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
         indexes.update(old.key(), Some(&old), None);
-        self.draft.changes += 1;
         Some(old.shared())
     }
 
     /// Sets the resource version of the store.
     pub fn set_version(&mut self, version: ResourceVersion) {
-        self.draft.state.version = Some(version);
+        self.draft.state_mut().version = Some(version);
     }
 
     /// Delivers all objects again.
     pub(crate) fn resync(&self, events: &mut (impl EventSink<K> + ?Sized)) {
-        for entry in self.draft.state.iter() {
+        for entry in self.draft.state().iter() {
             events.resynced(entry);
         }
     }
@@ -201,10 +200,10 @@ impl<K> Edit<'_, K> {
     /// Returns whether the objects of a list can be added without comparing them with others.
     fn is_empty(&self, scope: Scope<'_, K>) -> bool {
         match scope {
-            Scope::All => self.draft.state.is_empty(),
-            Scope::Namespace(namespace) => self.draft.state.in_namespace(namespace).next().is_none(),
+            Scope::All => self.draft.state().is_empty(),
+            Scope::Namespace(namespace) => self.draft.state().in_namespace(namespace).next().is_none(),
             // Other sources may have objects with the same keys.
-            Scope::Matching(_) => self.draft.state.is_empty(),
+            Scope::Matching(_) => self.draft.state().is_empty(),
         }
     }
 
@@ -221,7 +220,7 @@ impl<K> Edit<'_, K> {
     fn keys_in(&self, scope: Scope<'_, K>, filter: impl Fn(&Entry<K>) -> bool) -> Vec<Key> {
         let filter = |entry: &&Entry<K>| filter(entry);
         let key = |entry: &Entry<K>| entry.key().clone();
-        let state = &self.draft.state;
+        let state = self.draft.state();
         match scope {
             Scope::All => state.iter().filter(filter).map(key).collect(),
             Scope::Namespace(namespace) => state.in_namespace(namespace).filter(filter).map(key).collect(),
@@ -232,7 +231,7 @@ impl<K> Edit<'_, K> {
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<&Arc<Entry<K>>> {
-        self.draft.state.objects.find(key.digest(), |entry| entry.key() == key)
+        self.draft.state().objects.find(key.digest(), |entry| entry.key() == key)
     }
 }
 
@@ -370,7 +369,7 @@ impl<K: Resource> Edit<'_, K> {
         }
         if known.stored().is_larger_than(&object) {
             let smaller = Arc::new(known.with_stored(object.to_stored()));
-            self.draft.state.objects.insert(smaller);
+            self.draft.state_mut().objects.insert(smaller);
         }
         events.resynced(&known);
     }
