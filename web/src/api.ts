@@ -1,5 +1,5 @@
 // Requests to the server, and the stream of changes.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Change {
   n: number;
@@ -93,7 +93,8 @@ export function useResource<T>(resource: string | null, params: Params, trigger:
   const request = resource === null ? "" : url(resource, params);
   const running = useRef<AbortController | null>(null);
   const path = request.split("?")[0]!;
-  useEffect(() => {
+  // Not after the next frame, as `useEffect` would: the request takes longer than drawing.
+  useLayoutEffect(() => {
     if (resource === null) return;
     running.current?.abort();
     const controller = new AbortController();

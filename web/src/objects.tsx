@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { stream, useResource, useStream, useTicks } from "./api";
 import { clock, count, dateTime, duration } from "./format";
-import { Empty, Failed, Loading, ObjectName, openObject } from "./parts";
+import { Empty, Failed, Loading, ObjectName, openObject, useGradually } from "./parts";
 import { filters, setState, type State } from "./state";
 
 interface Row {
@@ -110,26 +110,33 @@ function List({ state, ticks }: { state: State; ticks: number }) {
           </>
         )}
       </p>
-      <table class="table" data-list>
-        <thead>
-          <tr><th>Object</th><th>Status</th><th class="number">Changes</th><th>Last change</th></tr>
-        </thead>
-        <tbody>
-          {data.rows.map((row) => (
-            <tr key={`${row.kind} ${row.key}`} class={row.deleted ? "is-deleted" : ""}>
-              <td>
-                <button type="button" class="link" onClick={() => openObject(row.kind, row.key, "yaml")}>
-                  <ObjectName kind={row.kind} id={row.key} />
-                </button>
-              </td>
-              <td>{row.deleted ? <span class="deleted-at">deleted {clock(row.deleted)}</span> : null} {row.status}</td>
-              <td class="number">{row.changes || ""}</td>
-              <td>{row.last_change ? clock(row.last_change) : ""}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table rows={data.rows} />
     </>
+  );
+}
+
+function Table({ rows }: { rows: Row[] }) {
+  const shown = useGradually(rows);
+  return (
+    <table class="table" data-list>
+      <thead>
+        <tr><th>Object</th><th>Status</th><th class="number">Changes</th><th>Last change</th></tr>
+      </thead>
+      <tbody>
+        {shown.map((row) => (
+          <tr key={`${row.kind} ${row.key}`} class={row.deleted ? "is-deleted" : ""}>
+            <td>
+              <button type="button" class="link" onClick={() => openObject(row.kind, row.key, "yaml")}>
+                <ObjectName kind={row.kind} id={row.key} />
+              </button>
+            </td>
+            <td>{row.deleted ? <span class="deleted-at">deleted {clock(row.deleted)}</span> : null} {row.status}</td>
+            <td class="number">{row.changes || ""}</td>
+            <td>{row.last_change ? clock(row.last_change) : ""}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

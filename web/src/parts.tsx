@@ -1,5 +1,6 @@
 // Small parts that several views share.
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Change } from "./api";
 import { clock, shortKind, value } from "./format";
 import { setState } from "./state";
@@ -50,10 +51,25 @@ export function openObject(kind: string, key: string, tab = ""): void {
   setState({ object: kind, key, change: "", tab });
 }
 
+/** More than fit on a screen. */
+const FIRST_ROWS = 40;
+
+/** Returns the first rows, and all of them after a frame: a view is not shown before all of its rows are drawn. */
+export function useGradually<T>(rows: T[]): T[] {
+  const [isComplete, setComplete] = useState(rows.length <= FIRST_ROWS);
+  useEffect(() => {
+    if (isComplete) return;
+    const timer = window.setTimeout(() => setComplete(true));
+    return () => window.clearTimeout(timer);
+  }, [isComplete]);
+  return isComplete ? rows : rows.slice(0, FIRST_ROWS);
+}
+
 export function ChangeRows({ changes, selected }: { changes: Change[]; selected?: string }) {
+  const shown = useGradually(changes);
   return (
     <ol class="changes" data-list>
-      {changes.map((change) => {
+      {shown.map((change) => {
         const isSelected = selected === `${change.kind} ${change.key} ${change.t}`;
         return (
           <li key={change.n}>

@@ -21,6 +21,9 @@ pub(super) enum Verb {
     Deleted,
 }
 
+/// The size of the [`Fact`](super::fact::Fact) of a change.
+const FACT: usize = 48;
+
 /// One change of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
@@ -53,7 +56,7 @@ impl Change {
     /// Returns the memory that this takes, roughly.
     pub(super) fn size(&self) -> usize {
         let lists = self.fields.len() + self.other_owners.len();
-        size_of::<Self>() + self.words.len() + lists * 24 + self.undo.size()
+        size_of::<Self>() + FACT + self.words.len() + lists * 24 + self.undo.size()
     }
 
     /// Returns all owners.

@@ -1,14 +1,16 @@
 //! The objects, fields and managers with most changes.
 
 use super::{
-    address::{TextMap, address},
+    address::TextMap,
     change::{Change, ObjectId},
+    fact::Fact,
     query::{Filter, Range},
+    shares::in_shares,
     source::{ChangeSource, NOW},
 };
 use kube_informer_wire::Key;
 use serde::Serialize;
-use std::{collections::HashMap, hash::Hash, sync::Arc};
+use std::{collections::HashMap, hash::Hash};
 
 /// The number of rows of each table, and of buckets of each row.
 const ROWS: usize = 30;
@@ -48,9 +50,9 @@ struct Counted {
 }
 
 impl Counted {
-    fn add(&mut self, change: &Change, bucket: usize) {
+    fn add(&mut self, fact: &Fact, bucket: usize) {
         self.count += 1;
-        self.bytes += u64::from(change.bytes);
+        self.bytes += u64::from(fact.bytes);
         self.heat.resize(BUCKETS as usize, 0);
         self.heat[bucket] += 1;
     }
@@ -67,11 +69,83 @@ impl Counted {
     }
 }
 
-/// The changes with the same fields of objects of one kind.
-struct FieldList<'l> {
-    kind: usize,
-    fields: &'l [Arc<str>],
-    counted: Counted,
+/// Counts by an identifier of texts.
+struct Groups<K> {
+    positions: TextMap<K, usize>,
+    /// The last identifier, because consecutive changes often have the same.
+    last: Option<(K, usize)>,
+    /// Each with the number of its first change.
+    all: Vec<(u64, Counted)>,
+}
+
+impl<K> Default for Groups<K> {
+    fn default() -> Self {
+        Self { positions: TextMap::default(), last: None, all: Vec::new() }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Groups<K> {
+    /// Returns the count of an identifier, which the change with this number has.
+    fn of(&mut self, id: K, number: u64) -> &mut Counted {
+        let position = match self.last {
+            Some((last, position)) if last == id => position,
+            _ => {
+                let next = self.all.len();
+                let position = *self.positions.entry(id).or_insert(next);
+                if position == next {
+                    self.all.push((number, Counted::default()));
+                }
+                position
+            }
+        };
+        self.last = Some((id, position));
+        &mut self.all[position].1
+    }
+
+    fn merge(&mut self, later: Self) {
+        for (id, position) in later.positions {
+            let (number, counted) = &later.all[position];
+            self.of(id, *number).merge(counted);
+        }
+    }
+}
+
+/// The counts of a part of the changes.
+struct Counts {
+    total: usize,
+    bytes: u64,
+    /// The number of changes in each slot, and the number of the last one of them.
+    objects: Vec<(usize, u64)>,
+    lists: Groups<(u32, usize)>,
+    managers: Groups<usize>,
+}
+
+impl Counts {
+    fn new(slots: usize) -> Self {
+        let (lists, managers) = (Groups::default(), Groups::default());
+        Self { total: 0, bytes: 0, objects: vec![(0, 0); slots], lists, managers }
+    }
+
+    fn add(&mut self, number: u64, fact: &Fact, bucket: usize) {
+        self.total += 1;
+        self.bytes += u64::from(fact.bytes);
+        let object = &mut self.objects[fact.slot as usize];
+        *object = (object.0 + 1, number);
+        self.managers.of(fact.manager, number).add(fact, bucket);
+        self.lists.of((fact.kind, fact.fields), number).add(fact, bucket);
+    }
+
+    /// Returns the counts of both, of which `later` has the later changes.
+    fn and(mut self, later: Self) -> Self {
+        self.total += later.total;
+        self.bytes += later.bytes;
+        for (sum, more) in self.objects.iter_mut().zip(later.objects).filter(|(_, more)| more.0 > 0) {
+            *sum = (sum.0 + more.0, more.1);
+        }
+        self.lists.merge(later.lists);
+        self.managers.merge(later.managers);
+        self
+    }
 }
 
 /// Counts the changes of objects, fields and managers.
@@ -84,42 +158,34 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     let from = range.from.max(log.start() - 1);
     let to = if range.to == NOW { log.end() } else { range.to }.max(from + 1);
     let bucket = |time: i64| ((time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
-    let (mut total, mut bytes) = (0, 0);
-    // The number of changes in each slot, and the last one of them.
-    let mut objects: Vec<(usize, Option<&Change>)> = vec![(0, None); log.slots()];
-    let mut lists: TextMap<(usize, usize), FieldList<'_>> = HashMap::default();
-    let mut managers: TextMap<usize, (Option<&str>, Counted)> = HashMap::default();
-    for change in log.between(from, to).filter(|change| filter.accepts(change)) {
-        total += 1;
-        bytes += u64::from(change.bytes);
-        let bucket = bucket(change.time);
-        let object = &mut objects[change.slot as usize];
-        *object = (object.0 + 1, Some(change));
-        let manager = change.manager.as_deref();
-        let counted = managers.entry(manager.map_or(0, address));
-        counted.or_insert_with(|| (manager, Counted::default())).1.add(change, bucket);
-        let (kind, fields) = (change.object.kind, &*change.fields);
-        let list = lists.entry((kind, fields.as_ptr() as usize));
-        list.or_insert_with(|| FieldList { kind, fields, counted: Counted::default() })
-            .counted
-            .add(change, bucket);
-    }
+    let numbers = log.numbers(from, to);
+    let shares = in_shares(numbers, |numbers| {
+        let mut counts = Counts::new(log.slots());
+        filter.facts(&log, numbers).for_each(|(number, fact)| counts.add(number, fact, bucket(fact.time)));
+        counts
+    });
+    let counts = shares.into_iter().reduce(Counts::and).unwrap_or_else(|| Counts::new(log.slots()));
+    let Counts { total, bytes, objects, lists, managers } = counts;
     let resource = |kind: usize| kinds[kind].resource.clone();
-    let objects = objects.into_iter().filter_map(|(count, last)| {
-        let ObjectId { kind, key } = &last?.object;
-        Some(((*kind, key), count))
+    let objects = objects.into_iter().filter(|(count, _)| *count > 0).map(|(count, last)| {
+        let ObjectId { kind, key } = &log[last].object;
+        ((*kind, key), count)
     });
     let object = |(kind, key): (usize, &Key)| {
         let object = ObjectId { kind, key: key.clone() };
         let changes = log.of(&object);
         let mut counted = Counted::default();
         let is_shown = |change: &&Change| change.time > from && change.time <= to && filter.accepts(change);
-        changes.filter(is_shown).for_each(|change| counted.add(change, bucket(change.time)));
+        changes.filter(is_shown).for_each(|change| counted.add(&Fact::of(change), bucket(change.time)));
         counted.row(resource(kind), key.to_string())
     };
-    let fields = lists.values().flat_map(|list| list.fields.iter().map(move |field| (list, field)));
-    let fields = merged(fields.map(|(list, field)| ((list.kind, &**field), &list.counted)));
-    let managers = merged(managers.values().map(|(name, counted)| (*name, counted)));
+    let fields = lists.all.iter().flat_map(|(number, counted)| {
+        let change = &log[*number];
+        change.fields.iter().map(move |field| ((change.object.kind, &**field), counted))
+    });
+    let fields = merged(fields);
+    let managers = managers.all.iter().map(|(number, counted)| (log[*number].manager.as_deref(), counted));
+    let managers = merged(managers);
     let count = |counted: &Counted| counted.count;
     Churn {
         from,

@@ -3,6 +3,7 @@
 use super::{
     change::{Change, ObjectId, Verb},
     describe::{Description, describe, describe_parts, manager, needs_full_states, owners_of},
+    key_lists::KeyLists,
     log::ChangeLog,
     parts::{changed_parts, managed_part},
     source::{ChangeSource, KindInfo, KindStatus, NOW, Owner, SourceError, Status, Subscriber, is_secret},
@@ -75,6 +76,7 @@ pub(super) struct Live {
     watched: Vec<LiveKind>,
     kinds: Vec<KindInfo>,
     log: RwLock<ChangeLog>,
+    key_lists: KeyLists,
     progress: watch::Sender<u64>,
     metric_values: MetricValues,
     server: String,
@@ -120,6 +122,7 @@ impl Live {
             kinds: watched.iter().map(info).collect(),
             watched,
             log: RwLock::new(ChangeLog::new(BUDGET, Timestamp::now().as_microsecond())),
+            key_lists: KeyLists::default(),
             progress: watch::Sender::new(0),
             metric_values,
             server,
@@ -314,27 +317,10 @@ impl ChangeSource for Live {
         self.progress.subscribe()
     }
 
-    fn keys_at(&self, kind: usize, time: i64) -> Result<Vec<Key>, SourceError> {
-        let Some(watched) = self.watched.get(kind) else { return Ok(Vec::new()) };
-        let mut keys = watched.informer.snapshot().keys();
-        if time == NOW {
-            keys.sort_unstable();
-            return Ok(keys);
-        }
-        let mut keys: HashSet<Key> = keys.into_iter().collect();
-        let log = self.log();
-        for object in log.objects().filter(|object| object.kind == kind) {
-            // The first change after the moment knows whether the object existed before it.
-            let Some(next) = log.first_after(object, time) else { continue };
-            if next.verb == Verb::Added {
-                keys.remove(&object.key);
-            } else {
-                keys.insert(object.key.clone());
-            }
-        }
-        let mut keys: Vec<_> = keys.into_iter().collect();
-        keys.sort_unstable();
-        Ok(keys)
+    fn keys_at(&self, kind: usize, time: i64) -> Result<Arc<[Key]>, SourceError> {
+        let Some(watched) = self.watched.get(kind) else { return Ok(Arc::default()) };
+        // The cache may be ahead of the log: adding an object twice, or deleting it twice, makes no difference.
+        self.key_lists.at(&self.log(), kind, time, || Ok(watched.informer.snapshot().keys()))
     }
 
     fn state_at(&self, object: &ObjectId, time: i64) -> Result<Option<Value>, SourceError> {

@@ -1,19 +1,29 @@
 //! The changes that the page shows, in memory and within a budget.
 
-use super::change::{Change, ObjectId, Verb};
+use super::{
+    change::{Change, ObjectId, Verb},
+    fact::Fact,
+};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::{ops::Index, sync::Arc};
+use std::{
+    ops::{Index, Range},
+    sync::Arc,
+};
 
 /// The changes that the page shows, oldest first.
 #[derive(Debug)]
 pub(super) struct ChangeLog {
     all: VecDeque<Change>,
+    /// One for each change.
+    facts: VecDeque<Fact>,
     by_object: HashMap<ObjectId, ObjectChanges>,
     /// The slots of objects whose changes were dropped.
     free_slots: Vec<u32>,
     slots: u32,
     /// The objects of each owner, with the number of their changes.
     by_owner: HashMap<Arc<str>, HashMap<ObjectId, u32>>,
+    /// The numbers of the changes that added or deleted an object, by kind.
+    existence: HashMap<usize, VecDeque<u64>>,
     /// The objects that have been deleted, and may have been created again.
     deleted: HashSet<ObjectId>,
     /// Field paths, managers and owners repeat, so they are shared.
@@ -42,10 +52,12 @@ impl ChangeLog {
     pub(super) fn new(budget: usize, start: i64) -> Self {
         Self {
             all: VecDeque::new(),
+            facts: VecDeque::new(),
             by_object: HashMap::new(),
             free_slots: Vec::new(),
             slots: 0,
             by_owner: HashMap::new(),
+            existence: HashMap::new(),
             deleted: HashSet::new(),
             texts: HashSet::new(),
             lists: HashSet::new(),
@@ -79,6 +91,10 @@ impl ChangeLog {
         if change.verb == Verb::Deleted {
             self.deleted.insert(change.object.clone());
         }
+        if change.verb != Verb::Updated {
+            self.existence.entry(change.object.kind).or_default().push_back(change.number);
+        }
+        self.facts.push_back(Fact::of(&change));
         self.all.push_back(change);
         while self.bytes > self.budget && self.all.len() > 1 {
             self.drop_oldest();
@@ -111,8 +127,18 @@ impl ChangeLog {
         list
     }
 
+    /// Returns the shared copy of a list of texts; `None` if there is none yet.
+    pub(super) fn known_list(&self, texts: &[String]) -> Option<Arc<[Arc<str>]>> {
+        let list = texts.iter().map(|text| self.texts.get(text.as_str()).map(Arc::clone));
+        self.lists.get(list.collect::<Option<Vec<_>>>()?.as_slice()).map(Arc::clone)
+    }
+
     fn drop_oldest(&mut self) {
         let Some(oldest) = self.all.pop_front() else { return };
+        self.facts.pop_front();
+        if oldest.verb != Verb::Updated {
+            self.existence.get_mut(&oldest.object.kind).map(VecDeque::pop_front);
+        }
         self.bytes -= oldest.size();
         self.start = oldest.time;
         for owner in oldest.owners() {
@@ -176,6 +202,34 @@ impl ChangeLog {
         self.all.range(first..last)
     }
 
+    /// Returns the numbers of the changes after `from` up to and including `to`.
+    pub(super) fn numbers(&self, from: i64, to: i64) -> Range<u64> {
+        let first = self.number_after(from);
+        first..self.number_after(to).max(first)
+    }
+
+    /// Returns the facts of the changes with these numbers, oldest first.
+    pub(super) fn facts(&self, numbers: Range<u64>) -> impl Iterator<Item = &Fact> {
+        let position = |number: u64| {
+            let position = usize::try_from(number.saturating_sub(self.dropped())).unwrap_or(usize::MAX);
+            position.min(self.facts.len())
+        };
+        self.facts.range(position(numbers.start)..position(numbers.end))
+    }
+
+    /// Returns the changes of a kind with at least this number that added or deleted an object, oldest first.
+    pub(super) fn existence(&self, kind: usize, from: u64) -> impl DoubleEndedIterator<Item = &Change> {
+        let none = const { &VecDeque::new() };
+        let numbers = self.existence.get(&kind).unwrap_or(none);
+        let first = numbers.partition_point(|number| *number < from);
+        numbers.range(first..).map(|number| &self[*number])
+    }
+
+    /// Returns the number of the first change after `time`.
+    pub(super) fn number_after(&self, time: i64) -> u64 {
+        self.dropped() + self.facts.partition_point(|fact| fact.time <= time) as u64
+    }
+
     /// Returns the changes with at least this number, oldest first.
     pub(super) fn since(&self, number: u64) -> impl DoubleEndedIterator<Item = &Change> {
         let skipped = usize::try_from(number.saturating_sub(self.dropped())).unwrap_or(usize::MAX);
@@ -194,21 +248,10 @@ impl ChangeLog {
         object: &ObjectId,
         time: i64,
     ) -> impl ExactSizeIterator<Item = &Change> + DoubleEndedIterator {
-        let (numbers, split) = self.split(object, time);
-        numbers.range(..split).map(|number| &self[*number])
-    }
-
-    /// Returns the first change of an object after `time`.
-    pub(super) fn first_after(&self, object: &ObjectId, time: i64) -> Option<&Change> {
-        let (numbers, split) = self.split(object, time);
-        numbers.get(split).map(|number| &self[*number])
-    }
-
-    /// Returns the numbers of the changes of an object, and how many of them are up to and including `time`.
-    fn split(&self, object: &ObjectId, time: i64) -> (&VecDeque<u64>, usize) {
         let none = const { &VecDeque::new() };
         let numbers = self.by_object.get(object).map_or(none, |changes| &changes.numbers);
-        (numbers, numbers.partition_point(|number| self[*number].time <= time))
+        let end = numbers.partition_point(|number| self[*number].time <= time);
+        numbers.range(..end).map(|number| &self[*number])
     }
 
     /// Returns the objects that were deleted and not created again up to and including `time`, with their deletion.
@@ -341,10 +384,10 @@ pub(super) mod tests {
         let a = ObjectId { kind: 0, key: "n/a".parse().unwrap() };
         let until = |time| log.until(&a, time).map(|change| change.time).collect::<Vec<_>>();
         assert_eq!((until(9), until(20), until(100)), (vec![], vec![10, 20, 20], vec![10, 20, 20, 30]));
-        let after = |time| log.first_after(&a, time).map(|change| change.time);
+        let after = |time| log.get(log.number_after(time)).map(|change| change.time);
         assert_eq!((after(0), after(10), after(20), after(30)), (Some(10), Some(20), Some(30), None));
         let unknown = ObjectId { kind: 1, key: "n/a".parse().unwrap() };
-        assert_eq!((log.until(&unknown, 100).len(), log.first_after(&unknown, 0).is_none()), (0, true));
+        assert_eq!(log.until(&unknown, 100).len(), 0);
         assert_eq!(log.since(2).count(), 2);
         assert_eq!(log.since(9).count(), 0);
     }

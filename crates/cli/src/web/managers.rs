@@ -149,15 +149,16 @@ fn contested<'l>(log: &'l ChangeLog, filter: &Filter, range: Range) -> Vec<&'l O
     }
     let mut slots = vec![Last::default(); log.slots()];
     let mut found = Vec::new();
-    for change in log.between(range.from, range.to) {
-        let Some(manager) = change.manager.as_deref().filter(|_| filter.accepts(change)) else { continue };
-        let (manager, last) = (manager.as_ptr() as usize, &mut slots[change.slot as usize]);
-        let is_other = last.manager != 0 && last.manager != manager;
-        last.manager = manager;
+    for (number, fact) in
+        filter.facts(log, log.numbers(range.from, range.to)).filter(|(_, fact)| fact.manager != 0)
+    {
+        let last = &mut slots[fact.slot as usize];
+        let is_other = last.manager != 0 && last.manager != fact.manager;
+        last.manager = fact.manager;
         if is_other {
             last.switches += 1;
             if last.switches == MIN_SWITCHES {
-                found.push(&change.object);
+                found.push(&log[number].object);
             }
         }
     }

@@ -5,15 +5,18 @@
 
 mod undo;
 mod change;
+mod address;
+mod fact;
 mod log;
 mod mask;
 mod parts;
 mod source;
+mod key_lists;
 mod describe;
 mod live;
 mod recorded;
 mod query;
-mod address;
+mod shares;
 mod timeline;
 mod objects;
 mod managers;

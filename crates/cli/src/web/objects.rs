@@ -5,11 +5,12 @@ use super::{
     describe::{field_changes, summary},
     mask::mask,
     query::{Filter, Range},
-    source::{ChangeSource, NOW, SourceError},
+    source::{ChangeSource, KindInfo, NOW, SourceError},
 };
+use kube_informer_wire::Key;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
 
 /// One row of the list of objects.
 #[derive(Debug, Serialize)]
@@ -33,6 +34,9 @@ pub(super) struct Rows {
     rows: Vec<Row>,
 }
 
+/// The minimum number of rows for one thread.
+const MIN_SHARE: usize = 16;
+
 /// An object of a row, and the time of its deletion.
 struct Found {
     object: ObjectId,
@@ -47,44 +51,74 @@ pub(super) fn objects_at(
     limit: usize,
 ) -> Result<Rows, SourceError> {
     let mut found = Vec::new();
+    let mut total = 0;
     for kind in (0..source.kinds().len()).filter(|kind| filter.accepts_kind(*kind)) {
-        let objects = source.keys_at(kind, time)?.into_iter().map(|key| ObjectId { kind, key });
-        let objects = objects.filter(|object| filter.accepts_object(object));
-        found.extend(objects.map(|object| Found { object, deleted: None }));
+        let keys = source.keys_at(kind, time)?;
+        let log = source.log();
+        // The cache may have an object again whose creation is not in the log yet.
+        let deleted = log.deleted_at(time).filter(|change| {
+            change.object.kind == kind
+                && filter.accepts_key(kind, &change.object.key)
+                && keys.binary_search(&change.object.key).is_err()
+        });
+        let mut deleted: Vec<(&Key, i64)> = deleted.map(|change| (&change.object.key, change.time)).collect();
+        deleted.sort_unstable();
+        total += deleted.len();
+        total += match filter.accepts_all_keys() {
+            true => keys.len(),
+            false => keys.iter().filter(|key| filter.accepts_key(kind, key)).count(),
+        };
+        let mut existing = keys.iter().filter(|key| filter.accepts_key(kind, key)).peekable();
+        let mut deleted = deleted.into_iter().peekable();
+        while found.len() < limit {
+            let is_deleted_next = match (existing.peek(), deleted.peek()) {
+                (Some(key), Some((deleted, _))) => deleted < key,
+                (None, Some(_)) => true,
+                (Some(_), None) => false,
+                (None, None) => break,
+            };
+            let (key, deleted) = match is_deleted_next {
+                true => deleted.next().map(|(key, time)| (key, Some(time))),
+                false => existing.next().map(|key| (key, None)),
+            }
+            .expect("it was peeked");
+            found.push(Found { object: ObjectId { kind, key: key.clone() }, deleted });
+        }
     }
-    let log = source.log();
-    let deleted = log.deleted_at(time).filter(|change| filter.accepts_object(&change.object));
-    found.extend(deleted.map(|change| Found { object: change.object.clone(), deleted: Some(change.time) }));
-    drop(log);
-    // The keys of each kind are in order, which makes this fast.
-    found.sort_by(|a, b| {
-        (a.object.kind, &a.object.key, a.deleted).cmp(&(b.object.kind, &b.object.key, b.deleted))
-    });
-    // The cache may have an object again whose creation is not in the log yet.
-    found.dedup_by(|later, first| later.object == first.object);
-    let total = found.len();
-    let rows =
-        found.into_iter().take(limit).map(|found| row(source, found, time)).collect::<Result<_, _>>()?;
-    Ok(Rows { total, rows })
+    Ok(Rows { total, rows: rows(source, found, time)? })
 }
 
-fn row(source: &dyn ChangeSource, found: Found, time: i64) -> Result<Row, SourceError> {
+/// Reads the objects of rows, on all cores.
+fn rows(source: &dyn ChangeSource, found: Vec<Found>, time: i64) -> Result<Vec<Row>, SourceError> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = found.len().div_ceil(cores).max(MIN_SHARE);
+    let kinds = source.kinds();
+    let read = |found: &[Found]| found.iter().map(|found| row(source, &kinds, found, time)).collect();
+    thread::scope(|scope| {
+        let shares: Vec<_> = found.chunks(share).map(|found| scope.spawn(move || read(found))).collect();
+        let rows = shares.into_iter().map(|share| share.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let rows: Vec<Vec<Row>> = rows.collect::<Result<_, SourceError>>()?;
+        Ok(rows.into_iter().flatten().collect())
+    })
+}
+
+fn row(source: &dyn ChangeSource, kinds: &[KindInfo], found: &Found, time: i64) -> Result<Row, SourceError> {
     let Found { object, deleted } = found;
     // A deleted object is shown as it was before.
-    let state = source.state_at(&object, deleted.map_or(time, |deleted| deleted - 1))?;
-    let kind = source.kinds().swap_remove(object.kind);
+    let state = source.state_at(object, deleted.map_or(time, |deleted| deleted - 1))?;
+    let kind = &kinds[object.kind];
     let text = |pointer: &str| state.as_ref()?.pointer(pointer)?.as_str().map(str::to_owned);
     let created = text("/metadata/creationTimestamp");
     let log = source.log();
-    let mut changes = log.until(&object, time);
+    let mut changes = log.until(object, time);
     Ok(Row {
         key: object.key.to_string(),
         changes: changes.len(),
         last_change: changes.next_back().map(|change| change.time),
-        status: state.map(|state| summary(&kind, state)).unwrap_or_default(),
-        kind: kind.resource,
+        status: state.map(|state| summary(kind, state)).unwrap_or_default(),
+        kind: kind.resource.clone(),
         created,
-        deleted,
+        deleted: *deleted,
     })
 }
 
@@ -151,17 +185,18 @@ const MAX_NAMES: usize = 12;
 
 /// The changes of an object between two moments.
 #[derive(Clone, Copy)]
-struct Span<'l> {
-    first: &'l Change,
-    last: &'l Change,
+struct Span {
+    first: Verb,
+    /// With its number.
+    last: (u64, Verb),
     has_deletion: bool,
     changes: usize,
 }
 
-impl Span<'_> {
+impl Span {
     /// Returns the type of the difference; `None` if the object existed at neither moment.
     fn what(&self) -> Option<&'static str> {
-        match (self.first.verb == Verb::Added, self.last.verb == Verb::Deleted) {
+        match (self.first == Verb::Added, self.last.1 == Verb::Deleted) {
             (true, true) => None,
             (true, false) => Some("added"),
             (false, true) => Some("deleted"),
@@ -183,28 +218,29 @@ pub(super) fn compare(source: &dyn ChangeSource, filter: &Filter, range: Range, 
     let kinds = source.kinds();
     let log = source.log();
     let to = if range.to == NOW { log.end() } else { range.to };
-    let mut spans: Vec<Option<Span<'_>>> = vec![None; log.slots()];
-    for change in log.between(range.from, to).filter(|change| filter.accepts(change)) {
-        let span = spans[change.slot as usize].get_or_insert(Span {
-            first: change,
-            last: change,
+    let mut spans: Vec<Option<Span>> = vec![None; log.slots()];
+    for (number, fact) in filter.facts(&log, log.numbers(range.from, to)) {
+        let span = spans[fact.slot as usize].get_or_insert(Span {
+            first: fact.verb,
+            last: (number, fact.verb),
             has_deletion: false,
             changes: 0,
         });
-        span.last = change;
-        span.has_deletion |= change.verb == Verb::Deleted;
+        span.last = (number, fact.verb);
+        span.has_deletion |= fact.verb == Verb::Deleted;
         span.changes += 1;
     }
     let mut spans: Vec<_> = spans.into_iter().flatten().filter(|span| span.what().is_some()).collect();
     let total = spans.len();
-    let latest = |a: &Span<'_>, b: &Span<'_>| b.last.number.cmp(&a.last.number);
+    let latest = |a: &Span, b: &Span| b.last.0.cmp(&a.last.0);
     if spans.len() > limit {
         spans.select_nth_unstable_by(limit, latest);
         spans.truncate(limit);
     }
     spans.sort_unstable_by(latest);
-    let difference = |span: Span<'_>| {
-        let object = &span.last.object;
+    let difference = |span: Span| {
+        let last = &log[span.last.0];
+        let object = &last.object;
         let is_shown =
             |change: &&Change| change.time > range.from && change.time <= to && filter.accepts(change);
         let changes = || log.of(object).filter(is_shown);
@@ -222,7 +258,7 @@ pub(super) fn compare(source: &dyn ChangeSource, filter: &Filter, range: Range, 
             changes: span.changes,
             fields: names(fields),
             managers: names(managers),
-            last: span.last.time,
+            last: last.time,
         }
     };
     Differences { total, differences: spans.into_iter().map(difference).collect() }

@@ -1,11 +1,14 @@
 //! Parses the query strings of requests.
 
 use super::{
+    address::TextMap,
     change::{Change, ObjectId, Verb},
+    fact::Fact,
+    log::ChangeLog,
     source::{ChangeSource, KindInfo, NOW},
 };
 use kube_informer_wire::Key;
-use std::borrow::Cow;
+use std::{borrow::Cow, ops};
 
 /// The maximum length of a query string, in bytes.
 pub(super) const MAX_QUERY: usize = 8 << 10;
@@ -130,11 +133,63 @@ impl Filter {
 
     /// Returns whether changes of an object are shown.
     pub(super) fn accepts_object(&self, object: &ObjectId) -> bool {
-        let ObjectId { kind, key } = object;
-        (self.kinds.is_empty() || self.kinds.contains(kind))
+        self.accepts_key(object.kind, &object.key)
+    }
+
+    /// Returns whether an object is shown.
+    pub(super) fn accepts_key(&self, kind: usize, key: &Key) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&kind))
             && (self.namespaces.is_empty()
                 || self.namespaces.iter().any(|namespace| key.namespace() == Some(namespace)))
             && (self.text.is_empty() || key.as_str().to_lowercase().contains(&self.text))
+    }
+
+    /// Returns whether all objects of the accepted kinds are shown.
+    pub(super) fn accepts_all_keys(&self) -> bool {
+        self.namespaces.is_empty() && self.text.is_empty()
+    }
+
+    /// Returns the facts of the changes with these numbers that are shown, each with its number.
+    ///
+    /// An object, a manager and a list of fields are compared with the filter once, and not for each change.
+    pub(super) fn facts<'l>(
+        &'l self,
+        log: &'l ChangeLog,
+        numbers: ops::Range<u64>,
+    ) -> impl Iterator<Item = (u64, &'l Fact)> {
+        let selects_objects = !self.kinds.is_empty() || !self.accepts_all_keys();
+        let mut objects: Vec<Option<bool>> = vec![None; if selects_objects { log.slots() } else { 0 }];
+        let (mut managers, mut lists) =
+            (TextMap::<usize, bool>::default(), TextMap::<usize, bool>::default());
+        let first = numbers.start;
+        (first..).zip(log.facts(numbers)).filter(move |(number, fact)| {
+            let change = || &log[*number];
+            let mut is_of_object = || {
+                let known = objects.get_mut(fact.slot as usize);
+                known.is_none_or(|known| *known.get_or_insert_with(|| self.accepts_object(&change().object)))
+            };
+            let mut is_by_manager = || match &self.manager {
+                Some(name) => {
+                    *managers.entry(fact.manager).or_insert_with(|| change().manager.as_deref() == Some(name))
+                }
+                None => true,
+            };
+            let mut is_of_field = || match &self.field {
+                Some(field) => *lists
+                    .entry(fact.fields)
+                    .or_insert_with(|| change().fields.iter().any(|path| path.starts_with(field))),
+                None => true,
+            };
+            let is_of_owner = || match &self.owner {
+                Some(owner) => change().owners().any(|known| **known == **owner),
+                None => true,
+            };
+            (self.verbs.is_empty() || self.verbs.contains(&fact.verb))
+                && is_of_object()
+                && is_by_manager()
+                && is_of_field()
+                && is_of_owner()
+        })
     }
 
     /// Returns whether a kind is shown.
@@ -156,6 +211,7 @@ fn invalid(name: &str, value: &str, expected: &str) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::log::tests::change;
     use proptest::prelude::*;
 
     #[test]
@@ -168,6 +224,50 @@ mod tests {
         assert_eq!(Query::parse("limit=99999").number("limit", 5, 10).unwrap(), 10);
         assert_eq!(Query::parse("limit=0").number("limit", 5, 10).unwrap(), 1);
         assert!(Query::parse("limit=-1").number("limit", 5, 10).is_err());
+    }
+
+    #[test]
+    fn facts_are_those_of_the_changes_that_a_filter_accepts() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        for time in 1..60_i64 {
+            let shared = |log: &mut ChangeLog, name: &str| Some(log.share(&format!("{name}-{}", time % 3)));
+            let (manager, owner) = (shared(&mut log, "manager"), shared(&mut log, "owner"));
+            let fields = log.share_list([format!("spec.{}", time % 5).as_str(), "status"].into_iter());
+            let verb = [Verb::Added, Verb::Updated, Verb::Deleted][time as usize % 3];
+            let key = format!("namespace-{}/object-{}", time % 2, time % 7);
+            let new = change(&key, time);
+            let object = ObjectId { kind: time as usize % 2, ..new.object };
+            log.push(Change {
+                object,
+                manager: manager.filter(|_| time % 4 > 0),
+                owner,
+                fields,
+                verb,
+                ..new
+            });
+        }
+        let none = Filter::default;
+        let filters = [
+            none(),
+            Filter { kinds: vec![1], ..none() },
+            Filter { namespaces: vec!["namespace-1".into()], ..none() },
+            Filter { text: "object-3".into(), ..none() },
+            Filter { manager: Some("manager-2".into()), ..none() },
+            Filter { owner: Some("owner-1".into()), ..none() },
+            Filter { field: Some("spec.4".into()), ..none() },
+            Filter { verbs: vec![Verb::Deleted], kinds: vec![0], text: "object".into(), ..none() },
+        ];
+        for filter in filters {
+            for range in [Range { from: 0, to: 100 }, Range { from: 20, to: 41 }] {
+                let changes = log.between(range.from, range.to).filter(|change| filter.accepts(change));
+                let expected: Vec<_> = changes.map(|change| (change.number, change.time)).collect();
+                let found: Vec<_> = filter
+                    .facts(&log, log.numbers(range.from, range.to))
+                    .map(|(number, fact)| (number, fact.time))
+                    .collect();
+                assert!(!found.is_empty() && found == expected, "{filter:?} {range:?}");
+            }
+        }
     }
 
     proptest! {

@@ -3,23 +3,22 @@
 use super::{
     change::{Change, ObjectId, Verb},
     describe::{Description, describe, describe_parts, needs_full_states, owners_of},
+    key_lists::KeyLists,
     log::ChangeLog,
     parts::changed_parts,
-    source::{ChangeSource, GapInfo, KindInfo, KindStatus, Owner, SourceError, Status, is_secret},
+    source::{ChangeSource, GapInfo, KindInfo, KindStatus, NOW, Owner, SourceError, Status, is_secret},
     undo::Undo,
 };
 use crate::cli_error::chain;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube_history::{Event, Filter, History, KindId, ReadError, Version};
+use kube_history::{Event, History, KindId, ReadError, Transition};
 use kube_informer_wire::{Key, ManagedFields, Raw};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
-    num::NonZero,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
 };
 use tokio::sync::watch;
@@ -28,8 +27,8 @@ use tokio::sync::watch;
 const BUDGET: usize = 1 << 30;
 /// The time between two reads of the folder.
 pub(super) const REFRESH: Duration = Duration::from_secs(1);
-/// The number of changes after which the page sees them.
-const BATCH: usize = 1_000;
+/// The number of changes that are appended at once.
+const PART: usize = 1_000;
 
 /// A recorded history, whose folder may still be written.
 #[derive(Debug)]
@@ -38,17 +37,7 @@ pub(super) struct Recorded {
     state: Mutex<State>,
     log: RwLock<ChangeLog>,
     progress: watch::Sender<u64>,
-    last_keys: Mutex<Option<KeysAt>>,
-}
-
-/// The keys of a kind at a moment, which a page requests again and again.
-#[derive(Clone, Debug)]
-struct KeysAt {
-    kind: usize,
-    time: Timestamp,
-    /// The number of the next change: keys may be outdated after it.
-    next: u64,
-    keys: Vec<Key>,
+    key_lists: KeyLists,
 }
 
 #[derive(Debug)]
@@ -60,6 +49,8 @@ struct State {
     initial_children: HashMap<String, Vec<ObjectId>>,
     /// The time up to which changes have been read.
     read_until: i64,
+    /// Whether all changes that were recorded at the start have been read.
+    is_read: bool,
     error: Option<String>,
 }
 
@@ -74,6 +65,7 @@ impl Recorded {
             kinds: Vec::new(),
             initial_children: HashMap::new(),
             read_until: start - 1,
+            is_read: false,
             error: None,
         };
         let recorded = Self {
@@ -81,7 +73,7 @@ impl Recorded {
             state: Mutex::new(state),
             log: RwLock::new(ChangeLog::new(BUDGET, start)),
             progress: watch::Sender::new(0),
-            last_keys: Mutex::new(None),
+            key_lists: KeyLists::default(),
         };
         recorded.lock().add_kinds()?;
         recorded.add_initial_owners(start)?;
@@ -98,19 +90,17 @@ impl Recorded {
         };
         let to = history.span()?.end;
         let reader = self.lock().change_reader();
-        let mut batch = Vec::with_capacity(BATCH);
-        for version in history.changes(timestamp(from)..to, Filter::new())? {
-            // A damaged version is a gap, which the page shows.
-            batch.extend(version.ok());
-            if batch.len() == BATCH {
-                self.publish(reader.read_all(&batch));
-                batch.clear();
-            }
-        }
-        self.publish(reader.read_all(&batch));
+        let read = |change: Transition<'_>| reader.read(change, &self.log);
+        history.read_transitions(timestamp(from)..to, read, |changes| self.publish(changes))?;
         let mut state = self.lock();
         state.read_until = to.as_microsecond();
         state.error = None;
+        if !std::mem::replace(&mut state.is_read, true) {
+            let kinds = 0..state.kinds.len();
+            drop(state);
+            // The first page that shows the objects does not wait for this.
+            kinds.for_each(|kind| _ = self.keys_at(kind, NOW));
+        }
         Ok(())
     }
 
@@ -119,19 +109,20 @@ impl Recorded {
         self.lock().error = Some(chain(error));
     }
 
-    fn publish(&self, changes: Vec<RecordedChange>) {
-        let Some(last) = changes.last().map(|change| change.time) else { return };
-        let mut log = self.write();
-        for change in changes {
-            let change = change.shared(&mut log);
-            log.push(change);
+    /// Appends changes to the log, in parts, between which pages can read it.
+    fn publish(&self, changes: Vec<Option<RecordedChange>>) {
+        let mut changes = changes.into_iter().flatten().peekable();
+        while changes.peek().is_some() {
+            let mut log = self.write();
+            for change in changes.by_ref().take(PART) {
+                let change = change.shared(&mut log);
+                log.push(change);
+            }
+            let (next, end) = (log.next(), log.end());
+            drop(log);
+            self.lock().read_until = end;
+            self.progress.send_replace(next);
         }
-        let next = log.next();
-        drop(log);
-        let mut state = self.lock();
-        state.read_until = last;
-        drop(state);
-        self.progress.send_replace(next);
     }
 
     /// Reads the owners of the objects that are older than the history.
@@ -183,31 +174,21 @@ struct RecordedChange {
     owners: Vec<String>,
     version: Option<Box<str>>,
     bytes: u32,
-    description: Description,
+    words: String,
+    fields: Fields,
+}
+
+/// The paths of changed fields.
+enum Fields {
+    /// The list that the log shares.
+    Shared(Arc<[Arc<str>]>),
+    New(Vec<String>),
 }
 
 impl ChangeReader {
-    /// Reads changes on all cores.
-    fn read_all(&self, versions: &[Version]) -> Vec<RecordedChange> {
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let share = versions.len().div_ceil(cores).max(1);
-        thread::scope(|scope| {
-            let read = |versions| move || -> Vec<_> { self.read_share(versions).collect() };
-            let threads: Vec<_> =
-                versions.chunks(share).map(|versions| scope.spawn(read(versions))).collect();
-            // A panic is not caught: it would hide changes.
-            threads
-                .into_iter()
-                .flat_map(|thread| thread.join().expect("reading a change does not panic"))
-                .collect()
-        })
-    }
-
-    fn read_share(&self, versions: &[Version]) -> impl Iterator<Item = RecordedChange> {
-        versions.iter().filter_map(|version| self.read(version))
-    }
-
-    fn read(&self, version: &Version) -> Option<RecordedChange> {
+    /// Describes a change; `None` if it is not one. The log is only read.
+    fn read(&self, change: Transition<'_>, log: &RwLock<ChangeLog>) -> Option<RecordedChange> {
+        let (version, after) = (change.version, change.after);
         let kind = self.ids.iter().position(|id| *id == version.kind_id())?;
         let verb = match version.event() {
             Event::Checkpoint => return None,
@@ -215,32 +196,35 @@ impl ChangeReader {
             Event::Modified => Verb::Updated,
             Event::Deleted => Verb::Deleted,
         };
-        let raw = version.object().ok();
+        let Description { words, fields } = self.describe(kind, verb, change);
+        let paths = fields.into_iter().map(|field| field.path).collect::<Vec<_>>();
+        let known = log.read().unwrap_or_else(PoisonError::into_inner).known_list(&paths);
         Some(RecordedChange {
             time: version.time().as_microsecond(),
             object: ObjectId { kind, key: version.key().clone() },
             verb,
             manager: version.manager().map(str::to_owned),
-            owners: raw.as_ref().map(owners).unwrap_or_default(),
+            owners: after.map(owners).unwrap_or_default(),
             version: version.version().map(|version| version.to_string().into()),
-            bytes: raw.as_ref().map_or(0, |raw| u32::try_from(raw.bytes().len()).unwrap_or(u32::MAX)),
-            description: self.describe(kind, verb, version, raw.as_ref()),
+            bytes: after.map_or(0, |raw| u32::try_from(raw.bytes().len()).unwrap_or(u32::MAX)),
+            words,
+            fields: known.map_or(Fields::New(paths), Fields::Shared),
         })
     }
 
     /// Describes a change, an update by the parts that differ.
-    fn describe(&self, kind: usize, verb: Verb, version: &Version, raw: Option<&Raw>) -> Description {
+    fn describe(&self, kind: usize, verb: Verb, change: Transition<'_>) -> Description {
         let kind = &self.kinds[kind];
+        let Transition { before, after, .. } = change;
         let decoded = |raw: Option<&Raw>| raw.and_then(state).unwrap_or_default();
         match verb {
-            Verb::Added => describe(kind, verb, Value::Null, decoded(raw)),
-            Verb::Deleted => describe(kind, verb, decoded(raw), Value::Null),
+            Verb::Added => describe(kind, verb, Value::Null, decoded(after)),
+            Verb::Deleted => describe(kind, verb, decoded(after), Value::Null),
             Verb::Updated => {
-                let previous = version.previous().ok().flatten().and_then(|previous| previous.object().ok());
-                let parts = previous.as_ref().zip(raw).filter(|_| !needs_full_states(kind));
+                let parts = before.zip(after).filter(|_| !needs_full_states(kind));
                 match parts.and_then(|(old, new)| changed_parts(old, new, ManagedFields::Drop)) {
                     Some([old, new]) => describe_parts(kind, old, new),
-                    None => describe(kind, verb, decoded(previous.as_ref()), decoded(raw)),
+                    None => describe(kind, verb, decoded(before), decoded(after)),
                 }
             }
         }
@@ -249,7 +233,7 @@ impl ChangeReader {
 
 impl RecordedChange {
     fn shared(self, log: &mut ChangeLog) -> Change {
-        let Self { time, object, verb, manager, owners, version, bytes, description } = self;
+        let Self { time, object, verb, manager, owners, version, bytes, words, fields } = self;
         let mut owners = owners.iter().map(|owner| log.share(owner));
         let (owner, other_owners) = (owners.next(), owners.collect());
         Change {
@@ -263,8 +247,11 @@ impl RecordedChange {
             other_owners,
             version,
             bytes,
-            words: description.words.into(),
-            fields: log.share_list(description.fields.iter().map(|change| change.path.as_str())),
+            words: words.into(),
+            fields: match fields {
+                Fields::Shared(list) => list,
+                Fields::New(paths) => log.share_list(paths.iter().map(String::as_str)),
+            },
             undo: Undo::External,
         }
     }
@@ -300,19 +287,19 @@ impl ChangeSource for Recorded {
         self.progress.subscribe()
     }
 
-    fn keys_at(&self, kind: usize, time: i64) -> Result<Vec<Key>, SourceError> {
-        let Some((history, id)) = self.find(kind) else { return Ok(Vec::new()) };
-        let time = timestamp(time).min(history.span()?.end);
-        let next = self.log().next();
-        let mut last = self.last_keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) =
-            last.as_ref().filter(|last| (last.kind, last.time, last.next) == (kind, time, next))
-        {
-            return Ok(last.keys.clone());
+    fn keys_at(&self, kind: usize, time: i64) -> Result<Arc<[Key]>, SourceError> {
+        let Some((history, id)) = self.find(kind) else { return Ok(Arc::default()) };
+        let at = |time| -> Result<Vec<Key>, SourceError> {
+            let time = timestamp(time).min(history.span()?.end);
+            Ok(history.at(time)?.keys(id).cloned().collect())
+        };
+        let log = self.log();
+        let is_read = self.lock().is_read;
+        if !is_read || (time < log.start() && log.dropped() > 0) {
+            return Ok(at(time)?.into());
         }
-        let keys: Vec<Key> = history.at(time)?.keys(id).cloned().collect();
-        *last = Some(KeysAt { kind, time, next, keys: keys.clone() });
-        Ok(keys)
+        let end = log.end();
+        self.key_lists.at(&log, kind, time, || at(end))
     }
 
     fn state_at(&self, object: &ObjectId, time: i64) -> Result<Option<Value>, SourceError> {

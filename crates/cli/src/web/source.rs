@@ -4,7 +4,11 @@ use super::{change::ObjectId, log::ChangeLog};
 use kube_informer_wire::Key;
 use serde::Serialize;
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt, sync::RwLockReadGuard};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, RwLockReadGuard},
+};
 use tokio::sync::watch;
 
 /// The current state: later than every change.
@@ -23,8 +27,8 @@ pub(super) trait ChangeSource: fmt::Debug + Send + Sync {
     /// Returns a channel with the number that the next change gets.
     fn progress(&self) -> watch::Receiver<u64>;
 
-    /// Returns the keys of the objects of a kind that existed at a moment.
-    fn keys_at(&self, kind: usize, time: i64) -> Result<Vec<Key>, SourceError>;
+    /// Returns the keys of the objects of a kind that existed at a moment, in order.
+    fn keys_at(&self, kind: usize, time: i64) -> Result<Arc<[Key]>, SourceError>;
 
     /// Returns the state of an object at a moment; `None` if it did not exist.
     fn state_at(&self, object: &ObjectId, time: i64) -> Result<Option<Value>, SourceError>;

@@ -442,8 +442,8 @@ impl ChangeSource for Scripted {
         self.progress.subscribe()
     }
 
-    fn keys_at(&self, _kind: usize, _time: i64) -> Result<Vec<Key>, SourceError> {
-        Ok(Vec::new())
+    fn keys_at(&self, _kind: usize, _time: i64) -> Result<Arc<[Key]>, SourceError> {
+        Ok(Arc::default())
     }
 
     fn state_at(&self, _object: &ObjectId, _time: i64) -> Result<Option<Value>, SourceError> {

@@ -1,13 +1,16 @@
 //! Aggregates changes into lanes and buckets, so that a page draws a million changes from a few kilobytes.
 
 use super::{
-    address::{TextMap, address},
+    address::TextMap,
     change::{Change, Verb},
+    fact::Fact,
+    log::ChangeLog,
     query::{Filter, Range},
+    shares::in_shares,
     source::{ChangeSource, KindInfo, NOW},
 };
 use serde::Serialize;
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap};
 
 /// The maximum number of lanes; the rest is one lane.
 const MAX_LANES: usize = 60;
@@ -96,13 +99,25 @@ pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Time
     let from = query.range.from.max(log.start() - 1);
     let to = if query.range.to == NOW { log.end() } else { query.range.to }.max(from + 1);
     let bucket = ((to - from) / query.buckets as i64).max(1);
-    let changes = || log.between(from, to).filter(|change| query.filter.accepts(change));
-    let mut finder = LaneFinder::new(query.lanes);
-    let positions: Vec<u32> = changes().map(|change| finder.position(change)).collect();
-    let total = positions.len();
-    let (mut lanes, lane_of) = finder.lanes(&kinds);
-    for (change, position) in changes().zip(positions) {
-        lanes[lane_of[position as usize]].add(change, ((change.time - from) / bucket) as usize);
+    let numbers = log.numbers(from, to);
+    let facts = |numbers| query.filter.facts(&log, numbers);
+    let shares = in_shares(numbers.clone(), |numbers| {
+        let mut finder = LaneFinder::new(query.lanes, &log);
+        let positions: Vec<u32> =
+            facts(numbers).map(|(number, fact)| finder.position(number, fact)).collect();
+        (finder.found, positions)
+    });
+    let total = shares.iter().map(|(_, positions)| positions.len()).sum();
+    // Lanes of several parts have several positions.
+    let found: Vec<_> = shares.iter().flat_map(|(found, _)| found).copied().collect();
+    let firsts = shares.iter().scan(0, |next, (found, _)| Some(std::mem::replace(next, *next + found.len())));
+    let positions = firsts
+        .zip(&shares)
+        .flat_map(|(first, (_, positions))| positions.iter().map(move |position| first + *position as usize));
+    let labels = |number: &u64| query.lanes.label(&kinds, &log[*number]);
+    let (mut lanes, lane_of) = lanes_of(&found, labels);
+    for ((number, fact), position) in facts(numbers).zip(positions) {
+        lanes[lane_of[position]].add(number, fact, ((fact.time - from) / bucket) as usize);
     }
     lanes.sort_by(|a, b| (a.is_rest, b.count).cmp(&(b.is_rest, a.count)).then_with(|| a.label.cmp(&b.label)));
     if total > MAX_MARKS {
@@ -114,79 +129,88 @@ pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Time
 /// Finds the lane of each change without creating its label.
 struct LaneFinder<'l> {
     lanes: Lanes,
+    log: &'l ChangeLog,
     /// The positions of lanes by their identifier: a number, or the address of a text.
     by_number: TextMap<(bool, usize), u32>,
     by_namespace: HashMap<&'l str, u32>,
-    /// For each position, the number of changes and the first one.
-    found: Vec<(usize, &'l Change)>,
+    /// The position of the lane of each object, for lanes by namespace.
+    by_slot: Vec<Option<u32>>,
+    /// For each position, the number of changes and the number of the first one.
+    found: Vec<(usize, u64)>,
 }
 
 impl<'l> LaneFinder<'l> {
-    fn new(lanes: Lanes) -> Self {
-        Self { lanes, by_number: TextMap::default(), by_namespace: HashMap::new(), found: Vec::new() }
+    fn new(lanes: Lanes, log: &'l ChangeLog) -> Self {
+        Self {
+            lanes,
+            log,
+            by_number: TextMap::default(),
+            by_namespace: HashMap::new(),
+            by_slot: vec![None; if lanes == Lanes::Namespace { log.slots() } else { 0 }],
+            found: Vec::new(),
+        }
     }
 
     /// Counts a change, and returns the position of its lane. Lanes with the same label may have several positions.
-    fn position(&mut self, change: &'l Change) -> u32 {
+    fn position(&mut self, number: u64, fact: &Fact) -> u32 {
         let next = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
-        let slot = (true, change.slot as usize);
-        let shared = |text: &Option<Arc<str>>| text.as_deref().map(|text| (false, address(text)));
-        let number = match self.lanes {
-            Lanes::Kind => Some((false, change.object.kind)),
+        let slot = (true, fact.slot as usize);
+        let identifier = match self.lanes {
+            Lanes::Kind => Some((false, fact.kind as usize)),
             Lanes::Namespace => None,
-            Lanes::Owner => Some(shared(&change.owner).unwrap_or(slot)),
-            Lanes::Manager => Some(shared(&change.manager).unwrap_or((true, 0))),
+            Lanes::Owner if fact.owner == 0 => Some(slot),
+            Lanes::Owner => Some((false, fact.owner)),
+            Lanes::Manager => Some((false, fact.manager)),
             Lanes::Object => Some(slot),
         };
-        let position = match number {
-            Some(number) => *self.by_number.entry(number).or_insert(next),
-            None => {
-                *self.by_namespace.entry(change.object.key.namespace().unwrap_or_default()).or_insert(next)
-            }
+        let position = match identifier {
+            Some(identifier) => *self.by_number.entry(identifier).or_insert(next),
+            None => *self.by_slot[fact.slot as usize].get_or_insert_with(|| {
+                let namespace = self.log[number].object.key.namespace().unwrap_or_default();
+                *self.by_namespace.entry(namespace).or_insert(next)
+            }),
         };
         if position == next {
-            self.found.push((0, change));
+            self.found.push((0, number));
         }
         self.found[position as usize].0 += 1;
         position
     }
+}
 
-    /// Returns the lanes with most changes and one for the rest, and the lane of each position.
-    fn lanes(self, kinds: &[KindInfo]) -> (Vec<Lane>, Vec<usize>) {
-        // Texts that are not shared have several addresses, and objects in several namespaces the same name.
-        let mut counts: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        let labels: Vec<Cow<'_, str>> =
-            self.found.iter().map(|(_, change)| self.lanes.label(kinds, change)).collect();
-        for ((count, _), label) in self.found.iter().zip(&labels) {
-            *counts.entry(label.clone()).or_default() += count;
-        }
-        let mut order: Vec<(&Cow<'_, str>, usize)> =
-            counts.iter().map(|(label, count)| (label, *count)).collect();
-        let by_count =
-            |a: &(&Cow<'_, str>, usize), b: &(&Cow<'_, str>, usize)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
-        let shown = if order.len() > MAX_LANES { MAX_LANES - 1 } else { order.len() };
-        if shown < order.len() {
-            order.select_nth_unstable_by(shown, by_count);
-        }
-        let rest = order.len() - shown;
-        let mut lanes: Vec<Lane> = Vec::new();
-        let mut lane_of_label: HashMap<&str, usize> = HashMap::new();
-        for (label, _) in &order[..shown] {
-            lane_of_label.insert(label, lanes.len());
-            lanes.push(Lane { label: label.to_string(), ..Lane::default() });
-        }
-        if rest > 0 {
-            lanes.push(Lane { label: format!("{rest} more"), is_rest: true, ..Lane::default() });
-        }
-        let lane_of =
-            labels.iter().map(|label| lane_of_label.get(&**label).copied().unwrap_or(shown)).collect();
-        (lanes, lane_of)
+/// Returns the lanes with most changes and one for the rest, and the lane of each position.
+fn lanes_of<'l>(found: &[(usize, u64)], label: impl Fn(&u64) -> Cow<'l, str>) -> (Vec<Lane>, Vec<usize>) {
+    // Texts that are not shared have several addresses, and objects in several namespaces the same name.
+    let mut counts: HashMap<Cow<'_, str>, usize> = HashMap::new();
+    let labels: Vec<Cow<'_, str>> = found.iter().map(|(_, number)| label(number)).collect();
+    for ((count, _), label) in found.iter().zip(&labels) {
+        *counts.entry(label.clone()).or_default() += count;
     }
+    let mut order: Vec<(&Cow<'_, str>, usize)> =
+        counts.iter().map(|(label, count)| (label, *count)).collect();
+    let by_count =
+        |a: &(&Cow<'_, str>, usize), b: &(&Cow<'_, str>, usize)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
+    let shown = if order.len() > MAX_LANES { MAX_LANES - 1 } else { order.len() };
+    if shown < order.len() {
+        order.select_nth_unstable_by(shown, by_count);
+    }
+    let rest = order.len() - shown;
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut lane_of_label: HashMap<&str, usize> = HashMap::new();
+    for (label, _) in &order[..shown] {
+        lane_of_label.insert(label, lanes.len());
+        lanes.push(Lane { label: label.to_string(), ..Lane::default() });
+    }
+    if rest > 0 {
+        lanes.push(Lane { label: format!("{rest} more"), is_rest: true, ..Lane::default() });
+    }
+    let lane_of = labels.iter().map(|label| lane_of_label.get(&**label).copied().unwrap_or(shown)).collect();
+    (lanes, lane_of)
 }
 
 impl Lane {
-    fn add(&mut self, change: &Change, position: usize) {
-        let verb = match change.verb {
+    fn add(&mut self, number: u64, fact: &Fact, position: usize) {
+        let verb = match fact.verb {
             Verb::Added => 0,
             Verb::Updated => 1,
             Verb::Deleted => 2,
@@ -202,7 +226,7 @@ impl Lane {
             }
         }
         if self.marks.len() <= MAX_MARKS {
-            self.marks.push([i64::try_from(change.number).unwrap_or(i64::MAX), change.time, verb as i64]);
+            self.marks.push([i64::try_from(number).unwrap_or(i64::MAX), fact.time, verb as i64]);
         }
     }
 }
@@ -210,9 +234,10 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::log::{ChangeLog, tests::change};
+    use crate::web::log::tests::change;
     use crate::web::tests::Scripted;
     use serde_json::json;
+    use std::sync::Arc;
 
     fn query(lanes: Lanes) -> TimelineQuery {
         TimelineQuery { range: Range { from: 0, to: NOW }, filter: Filter::default(), lanes, buckets: 10 }
