@@ -146,6 +146,36 @@ fn narrow_terminals_leave_columns_out_and_no_digits() {
 }
 
 #[test]
+fn a_small_terminal_shows_whole_numbers_and_that_there_is_more() {
+    let mut screen = screen();
+    let small = picture(&mut screen, 40, 12);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let table: Vec<_> = small.lines().skip(2).take(3).map(words).collect();
+    assert_eq!(table[0], ["KIND", "PHASE", "OBJECTS", "EV/S"], "{small}");
+    assert_eq!(table[1], ["pods", "watching", "123,456", "4,987"], "{small}");
+    assert_eq!(table[2][1..], ["waiting", "24", "0"], "{small}");
+    let one = screen.overview.kinds[0].clone();
+    screen.overview.kinds.extend((2..40).map(|at| KindState {
+        at,
+        resource: format!("kind-{at}"),
+        ..one.clone()
+    }));
+    let shown = |small: &str| small.lines().filter(|line| line.contains("123,456")).count();
+    let small = picture(&mut screen, 40, 12);
+    let last = shown(&small) + 1;
+    assert!((2..8).contains(&last) && small.contains(&format!("KIND 1-{last}/40")), "{small}");
+    press(&mut screen, &[KeyCode::Char('G')]);
+    let small = picture(&mut screen, 40, 12);
+    assert!(
+        small.contains(&format!("KIND {}-40/40", 41 - shown(&small))) && small.contains("kind-39"),
+        "{small}"
+    );
+    press(&mut screen, &[KeyCode::Char('?')]);
+    let small = picture(&mut screen, 40, 12);
+    assert!(small.contains("more lines in a taller terminal"), "{small}");
+}
+
+#[test]
 fn every_page_shows_that_its_kind_is_stale() {
     let mut screen = screen();
     press(&mut screen, &[KeyCode::Down, KeyCode::Enter]);

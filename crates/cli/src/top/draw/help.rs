@@ -28,5 +28,15 @@ const HELP: &str = " enter, right    open the chosen kind or object
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(HELP).style(theme.of(Highlight::Strong)), area);
+    let (lines, height) = (HELP.lines().count(), usize::from(area.height));
+    let text = match lines > height {
+        true => {
+            let shown = height.saturating_sub(1);
+            let mut text: Vec<String> = HELP.lines().take(shown).map(str::to_owned).collect();
+            text.push(format!(" .. {} more lines in a taller terminal", lines - shown));
+            text.join("\n")
+        }
+        false => HELP.to_owned(),
+    };
+    frame.render_widget(Paragraph::new(text).style(theme.of(Highlight::Strong)), area);
 }

@@ -42,7 +42,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
         0 => Constraint::Min(WIDTHS[0]),
         at => Constraint::Length(WIDTHS[*at]),
     });
-    let head = Row::new(columns.iter().map(|at| aligned(*at, HEAD[*at].to_owned())));
+    let all = overview.kinds.len();
+    let head = columns.iter().map(|at| match at {
+        // There are more above or below.
+        0 if rows.len() < all => format!("KIND {}-{}/{all}", rows.start + 1, rows.end),
+        at => HEAD[*at].to_owned(),
+    });
+    let head = Row::new(columns.iter().zip(head).map(|(at, text)| aligned(*at, text)));
     frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Highlight::Quiet))), table);
     if let Some(kind) = overview.chosen() {
         let about = Paragraph::new(about(kind, theme));
