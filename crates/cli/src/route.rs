@@ -1,9 +1,9 @@
-//! What is between the command and a server, so that errors name the part that failed.
+//! The parts between the command and a server, so that errors name the one that failed.
 
 use kube_client::Config;
 use std::fmt;
 
-/// A server, and what a request to it needs: a proxy, and a program that prints credentials.
+/// A server, with the proxy and the credential plugin that requests to it need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
     /// The URL of the server, or a name for it.
@@ -18,7 +18,7 @@ pub(crate) struct Route {
 pub(crate) struct Proxy {
     /// The URL without credentials.
     pub(crate) url: String,
-    /// Where it is configured.
+    /// The setting that configures it.
     pub(crate) origin: &'static str,
 }
 

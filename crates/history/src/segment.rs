@@ -53,7 +53,7 @@ pub(crate) struct Segment {
     cache: Mutex<Cache>,
 }
 
-/// Frames in memory, and what decompresses their objects. A segment has one that its readers share; a thread may have its own.
+/// Frames in memory, with the decoder of their objects. A segment has one that its readers share; a thread may have its own.
 #[derive(Debug)]
 pub(crate) struct Cache {
     frames: HashMap<u64, Arc<[u8]>>,

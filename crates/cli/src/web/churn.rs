@@ -2,15 +2,14 @@
 
 use super::{
     address::TextMap,
-    change::{Change, ObjectId},
+    change::Change,
     fact::Fact,
     query::{Filter, Range},
     shares::in_shares,
     source::{ChangeSource, NOW},
 };
-use kube_informer_wire::Key;
 use serde::Serialize;
-use std::{collections::HashMap, hash::Hash};
+use std::{cmp::Reverse, collections::HashMap, hash::Hash};
 
 /// The number of rows of each table, and of buckets of each row.
 const ROWS: usize = 30;
@@ -85,7 +84,7 @@ impl<K> Default for Groups<K> {
 }
 
 impl<K: Copy + Eq + Hash> Groups<K> {
-    /// Returns the count of an identifier, which the change with this number has.
+    /// Returns the count of the identifier of the change with this number.
     fn of(&mut self, id: K, number: u64) -> &mut Counted {
         let position = match self.last {
             Some((last, position)) if last == id => position,
@@ -167,17 +166,16 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     let counts = shares.into_iter().reduce(Counts::and).unwrap_or_else(|| Counts::new(log.slots()));
     let Counts { total, bytes, objects, lists, managers } = counts;
     let resource = |kind: usize| kinds[kind].resource.clone();
-    let objects = objects.into_iter().filter(|(count, _)| *count > 0).map(|(count, last)| {
-        let ObjectId { kind, key } = &log[last].object;
-        ((*kind, key), count)
-    });
-    let object = |(kind, key): (usize, &Key)| {
-        let object = ObjectId { kind, key: key.clone() };
+    // The one with the latest change comes first of those with as many: comparing 100,000 keys would take most of the time.
+    let objects =
+        objects.into_iter().filter(|(count, _)| *count > 0).map(|(count, last)| (Reverse(last), count));
+    let object = |last: u64| {
+        let object = log[last].object.clone();
         let changes = log.of(&object);
         let mut counted = Counted::default();
         let is_shown = |change: &&Change| change.time > from && change.time <= to && filter.accepts(change);
         changes.filter(is_shown).for_each(|change| counted.add(&Fact::of(change), bucket(change.time)));
-        counted.row(resource(kind), key.to_string())
+        counted.row(resource(object.kind), object.key.to_string())
     };
     let fields = lists.all.iter().flat_map(|(number, counted)| {
         let change = &log[*number];
@@ -192,7 +190,10 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
         to,
         total,
         bytes,
-        objects: top(objects.collect(), |count| *count).into_iter().map(|(name, _)| object(name)).collect(),
+        objects: top(objects.collect(), |count| *count)
+            .into_iter()
+            .map(|(Reverse(last), _)| object(last))
+            .collect(),
         fields: top(fields, count)
             .into_iter()
             .map(|((kind, field), counted)| counted.row(resource(kind), field.to_owned()))

@@ -49,7 +49,7 @@ struct State {
     initial_children: HashMap<String, Vec<ObjectId>>,
     /// The time up to which changes have been read.
     read_until: i64,
-    /// Whether all changes that were recorded at the start have been read.
+    /// True if the changes that were recorded at the start have been read.
     is_read: bool,
     error: Option<String>,
 }

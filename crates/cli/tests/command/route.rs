@@ -9,7 +9,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// How a proxy answers a CONNECT request.
+/// The response of a proxy to a CONNECT request.
 #[derive(Clone, Copy)]
 enum Answer {
     Connect,
@@ -121,7 +121,7 @@ async fn a_proxy_that_opens_no_tunnel_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_closed_behind_a_proxy_is_not_taken_for_the_proxy() {
+async fn an_error_of_a_server_behind_a_proxy_names_both() {
     // TLS with a server that does not use it fails behind the open tunnel.
     let cluster = Cluster::start().await;
     let open = proxy(Answer::Connect).await;
