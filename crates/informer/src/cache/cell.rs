@@ -157,7 +157,11 @@ impl<K> Cell<K> {
         self.start(state, Publication::OnRead)
     }
 
-    fn start<'c>(&'c self, state: MutexGuard<'c, Arc<Snapshot<K>>>, publication: Publication) -> Draft<'c, K> {
+    fn start<'c>(
+        &'c self,
+        state: MutexGuard<'c, Arc<Snapshot<K>>>,
+        publication: Publication,
+    ) -> Draft<'c, K> {
         Draft { cell: self, state, publication, outer: WRITING.replace(self.address()) }
     }
 
@@ -286,7 +290,7 @@ impl<K> Draft<'_, K> {
         Arc::make_mut(&mut self.state)
     }
 
-    /// Calls a function that may call index functions, which may read the store.
+    /// Calls index functions, which may read the store.
     fn lend<R>(&self, function: impl FnOnce() -> R) -> R {
         if !self.state.indexes.have_functions() {
             return function();
@@ -313,14 +317,14 @@ impl<K> Draft<'_, K> {
             None => {
                 let mut needs = indexes.needs();
                 needs.object |= labels.is_some();
-                object.with_index_input(needs, |input| {
-                    let numbers = 0..indexes.count();
-                    let mut values = self.lend(|| indexes.values_of(numbers, &key, &input, &self.cell.panics));
+                let values = |input: IndexInput<'_, K>| {
+                    let mut values = indexes.values_of(0..indexes.count(), &key, &input, &self.cell.panics);
                     values.extend(
                         input.object.zip(labels).and_then(|(object, cached)| cached.value_of(object)),
                     );
                     values
-                })
+                };
+                self.lend(|| object.with_index_input(needs, values))
             }
         };
         let stored = object.to_stored();
@@ -346,9 +350,10 @@ impl<K> Draft<'_, K> {
                 }
                 None => {
                     let numbers = newest..newest + 1;
-                    entry.shared().with_index_input(indexes.needs(), |input| {
-                        self.lend(|| indexes.values_of(numbers, entry.key(), &input, &self.cell.panics))
-                    })
+                    let values = |input: IndexInput<'_, K>| {
+                        indexes.values_of(numbers, entry.key(), &input, &self.cell.panics)
+                    };
+                    self.lend(|| entry.shared().with_index_input(indexes.needs(), values))
                 }
             };
             let indexed = Arc::new(entry.with_more_values(more));
