@@ -99,9 +99,9 @@ async fn on(connections: Vec<Connection>, args: Watch, clock: Clock) -> anyhow::
     let mut printer = Printer::new(&args, scopes.iter().flat_map(Scope::sources).collect());
     let (deny, denied) = mpsc::unbounded_channel();
     let reports = Arc::<Reports>::default();
-    let hearing = ErrorHandlers { deny, reports: Arc::clone(&reports) };
+    let handlers = ErrorHandlers { deny, reports: Arc::clone(&reports) };
     // Before anything is printed, so that a folder that cannot be used is reported first.
-    let watched = prepare(&scopes, &args, hearing)?;
+    let watched = prepare(&scopes, &args, &handlers)?;
     let mut is_printed = false;
     let is_table = matches!(args.output, Output::Table | Output::Wide);
     // A table is a list, which `--strategy stream` excludes.
@@ -464,7 +464,11 @@ impl ErrorHandlers {
 }
 
 /// Creates an informer for each target.
-fn prepare(scopes: &[Scope], args: &Watch, hearing: ErrorHandlers) -> Result<Vec<WatchedResource>, CliError> {
+fn prepare(
+    scopes: &[Scope],
+    args: &Watch,
+    handlers: &ErrorHandlers,
+) -> Result<Vec<WatchedResource>, CliError> {
     let objects = scopes.iter().flat_map(|scope| &scope.targets).filter(|target| target.name.is_some());
     if args.save.is_some() && objects.count() > 1 {
         let what = "--save cannot save several single objects";
@@ -478,7 +482,7 @@ fn prepare(scopes: &[Scope], args: &Watch, hearing: ErrorHandlers) -> Result<Vec
         namespaces: scope.namespaces.clone(),
         indexing: Indexes::Nothing,
         backoff: Backoff::default(),
-        on_error: hearing.of(&scope.connection.route, args.quiet),
+        on_error: handlers.of(&scope.connection.route, args.quiet),
         saving: args.save.clone().map(|folder| SaveSettings { folder, secrets: args.save_secrets }),
         managed_fields: if is_once { ManagedFields::Drop } else { ManagedFields::Keep },
     };

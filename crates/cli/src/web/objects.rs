@@ -85,11 +85,11 @@ pub(super) fn objects_at(
             found.push(Found { object: ObjectId { kind, key: key.clone() }, deleted });
         }
     }
-    Ok(Rows { total, rows: rows(source, found, time)? })
+    Ok(Rows { total, rows: rows(source, &found, time)? })
 }
 
 /// Reads the objects of rows, on all cores.
-fn rows(source: &dyn ChangeSource, found: Vec<Found>, time: i64) -> Result<Vec<Row>, SourceError> {
+fn rows(source: &dyn ChangeSource, found: &[Found], time: i64) -> Result<Vec<Row>, SourceError> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let share = found.len().div_ceil(cores).max(MIN_SHARE);
     let kinds = source.kinds();
