@@ -10,23 +10,21 @@ const MANAGED_FIELDS: &str = "/metadata/managedFields";
 ///
 /// Returns `None` if the states cannot be compared by their bytes, because their encodings differ or one is malformed.
 pub(super) fn changed_parts(old: &Raw, new: &Raw, managed_fields: ManagedFields) -> Option<[Value; 2]> {
-    let mut pointers = old.differing_fields(new)?;
-    if managed_fields == ManagedFields::Drop {
-        pointers.retain(|pointer| pointer != MANAGED_FIELDS);
-    }
-    let part = |state: &Raw| -> Option<Value> {
-        let (mut fields, mut metadata) = (Map::new(), Map::new());
-        for pointer in &pointers {
-            let Some(value) = state.read::<Value>(pointer).ok()? else { continue };
+    let is_wanted = |pointer: &str| managed_fields == ManagedFields::Keep || pointer != MANAGED_FIELDS;
+    let mut parts = [(Map::new(), Map::new()), (Map::new(), Map::new())];
+    for (pointer, values) in old.differing_values(new, is_wanted)? {
+        for ((fields, metadata), value) in parts.iter_mut().zip(values) {
+            let Some(value) = value else { continue };
             match pointer.strip_prefix("/metadata/") {
                 Some(name) => metadata.insert(unescaped(name), value),
                 None => fields.insert(unescaped(&pointer[1..]), value),
             };
         }
+    }
+    Some(parts.map(|(mut fields, metadata)| {
         fields.insert("metadata".to_owned(), Value::Object(metadata));
-        Some(Value::Object(fields))
-    };
-    Some([part(old)?, part(new)?])
+        Value::Object(fields)
+    }))
 }
 
 /// Returns a state with only its managed fields.

@@ -1,7 +1,6 @@
 //! The difference that leads from the state after a change back to the state before it.
 
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 /// The difference that leads from the state after a change back to the state before it.
 #[derive(Clone, Debug)]
@@ -86,12 +85,20 @@ fn restore(state: &mut Value, field: Vec<Value>) {
 fn compare(path: &mut String, old: &Value, new: &Value, found: &mut Vec<Value>) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
-            let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-            for name in names {
+            let added = new.keys().filter(|name| !old.contains_key(*name));
+            for name in old.keys().chain(added) {
+                let (old, new) = (old.get(name), new.get(name));
+                if old == new {
+                    continue;
+                }
                 let length = path.len();
                 path.push('/');
-                path.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                match (old.get(name), new.get(name)) {
+                if name.contains(['~', '/']) {
+                    path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                } else {
+                    path.push_str(name);
+                }
+                match (old, new) {
                     (Some(old), Some(new)) => compare(path, old, new, found),
                     (Some(old), None) => found.push(json!([&**path, old])),
                     (None, _) => found.push(json!([&**path])),
@@ -100,7 +107,8 @@ fn compare(path: &mut String, old: &Value, new: &Value, found: &mut Vec<Value>) 
             }
         }
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() && !path.is_empty() => {
-            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+            let pairs = old.iter().zip(new).enumerate();
+            for (index, (old, new)) in pairs.filter(|(_, (old, new))| old != new) {
                 let length = path.len();
                 path.push_str(&format!("/{index}"));
                 compare(path, old, new, found);

@@ -110,7 +110,7 @@ impl ExpectedKind {
 
     /// Returns an error if the bytes of an object name another kind. Items of a list may name none.
     pub(crate) fn check(&self, raw: &Raw) -> Result<(), KindError> {
-        let types = raw.read::<TypeMeta>("").ok().flatten();
+        let types = raw.types();
         match types.filter(|types| self.is_other(types)) {
             Some(types) => {
                 let key = raw.identity().and_then(|identity| identity.key().ok());
@@ -122,7 +122,7 @@ impl ExpectedKind {
 
     /// Returns the kind error if the object has another `kind`, or else the decoding error.
     pub(crate) fn cause(&self, raw: &Raw, error: ObjectError) -> ItemError {
-        let types = raw.read::<TypeMeta>("").ok().flatten();
+        let types = raw.types();
         match types.filter(|types| self.is_other(types) && types.kind != METADATA) {
             Some(types) => self.error(&types, error.key().cloned()).into(),
             None => error.into(),

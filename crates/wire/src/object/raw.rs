@@ -7,7 +7,7 @@ use crate::{
     protobuf::{self, Envelope, ProtobufError, Reader, Schema, ValueRef},
 };
 use bytes::Bytes;
-use kube_core::Resource;
+use kube_core::{Resource, TypeMeta};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -91,6 +91,26 @@ pub(crate) fn decode_json_object<K: DeserializeOwned>(
     decoded.map_err(|error| ObjectError::of_value(Identity::of_json(bytes), error))
 }
 
+/// Reads `apiVersion` and `kind`, which API servers send first. The other members are scanned only if one is absent.
+fn json_types(text: &[u8]) -> Option<TypeMeta> {
+    let mut scanner = json::Scanner::new(text);
+    scanner.enter(b'{').ok()?;
+    let (mut api_version, mut kind) = (None, None);
+    while api_version.is_none() || kind.is_none() {
+        let key = scanner.next_key().ok()??;
+        let field = match () {
+            () if key.is("apiVersion") => &mut api_version,
+            () if key.is("kind") => &mut kind,
+            () => {
+                scanner.skip_value().ok()?;
+                continue;
+            }
+        };
+        *field = Some(scanner.string().ok()??.into_owned());
+    }
+    Some(TypeMeta { api_version: api_version?, kind: kind? })
+}
+
 impl Raw {
     /// Creates an object from its bytes: one JSON text, or one protobuf message without an envelope.
     #[must_use]
@@ -114,6 +134,22 @@ impl Raw {
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.bytes
+    }
+
+    /// Reads `apiVersion` and `kind`; `None` if one of them is absent, as in a list of a built-in kind.
+    ///
+    /// ```
+    /// use kube_informer_wire::{Format, Raw};
+    ///
+    /// let raw = Raw::new(Format::Json, r#"{"kind":"Pod","apiVersion":"v1","metadata":{}}"#.into());
+    /// assert_eq!(raw.types().unwrap().kind, "Pod");
+    /// ```
+    #[must_use]
+    pub fn types(&self) -> Option<TypeMeta> {
+        match self.format {
+            Format::Json => json_types(&self.bytes),
+            Format::Protobuf(_) | Format::ProtobufItem(_) => self.read("").ok().flatten(),
+        }
     }
 
     /// Reads the identity of the object; `None` if it is malformed, which decoding it reports.
@@ -302,6 +338,26 @@ mod tests {
             verdicts.map(|error| error.map(|error| format!("{error}: {}", error.source().unwrap())));
         assert_eq!(one, other);
         one
+    }
+
+    #[test]
+    fn types_are_read_wherever_they_are() {
+        let types = |json: &str| from_json(json).types().map(|types| (types.api_version, types.kind));
+        let pod = Some(("v1".to_owned(), "Pod".to_owned()));
+        for json in [
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{}}"#,
+            r#"{"metadata":{"ownerReferences":[{"kind":"Job"}]},"apiVersion":"v1","kind":"\u0050od"}"#,
+        ] {
+            assert_eq!(types(json), pod, "{json}");
+        }
+        for json in ["{}", r#"{"kind":"Pod"}"#, r#"{"kind":1,"apiVersion":"v1"}"#, r#"{"kind":"Pod","#, "[]"]
+        {
+            assert_eq!(types(json), None, "{json}");
+        }
+        let schema = Schema::of("v1", "ConfigMap").unwrap();
+        let bytes = schema.encode(&serde_json::json!({"metadata": {"name": "a"}})).unwrap();
+        let raw = Raw::new(Format::Protobuf(schema), bytes.into());
+        assert_eq!(raw.types(), raw.read("").unwrap());
     }
 
     #[test]
