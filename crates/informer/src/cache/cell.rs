@@ -34,8 +34,6 @@ pub(super) struct Cell<K> {
     working: Mutex<Arc<Snapshot<K>>>,
     /// `working` while index functions run, which may read the store.
     lent: Mutex<Option<Arc<Snapshot<K>>>>,
-    /// True if `working` has changes that are not published.
-    is_outdated: AtomicBool,
     /// True if the store was read since the last batch.
     was_read: AtomicBool,
     changed: Notify,
@@ -75,7 +73,6 @@ impl<K> Cell<K> {
             published: ArcSwap::new(Arc::clone(&state)),
             working: Mutex::new(state),
             lent: Mutex::default(),
-            is_outdated: AtomicBool::new(false),
             was_read: AtomicBool::new(true),
             changed: Notify::new(),
             is_closed: AtomicBool::new(false),
@@ -92,12 +89,15 @@ impl<K> Cell<K> {
             return arc_swap::Guard::from_inner(Arc::clone(lent));
         }
         loop {
-            self.publish_outdated();
+            // Not written if it is true already, so that concurrent readers share the cache line.
+            if !self.was_read.load(Ordering::Relaxed) {
+                self.was_read.store(true, Ordering::Relaxed);
+            }
             let published = self.published.load();
-            // The writer may have released the objects after they were found to be up to date.
             if !published.is_released {
                 return published;
             }
+            self.publish_released();
         }
     }
 
@@ -106,32 +106,24 @@ impl<K> Cell<K> {
         arc_swap::Guard::into_inner(self.load())
     }
 
-    /// Publishes the changes of earlier batches. Waits at most for the end of the batch that is being written.
-    fn publish_outdated(&self) {
-        // Not written if it is true already, so that concurrent readers share the cache line.
-        if !self.was_read.load(Ordering::Relaxed) {
-            self.was_read.store(true, Ordering::Relaxed);
-        }
-        while self.is_outdated.load(Ordering::Acquire) {
-            match self.working.try_lock() {
-                Ok(state) => self.publish(&state),
-                Err(TryLockError::Poisoned(state)) => self.publish(&state.into_inner()),
-                // The batch publishes its changes at its end, because `was_read` is set.
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
+    /// Publishes the changes of earlier batches, or waits a little for the batch that is being written.
+    fn publish_released(&self) {
+        match self.working.try_lock() {
+            Ok(state) => self.publish(&state),
+            Err(TryLockError::Poisoned(state)) => self.publish(&state.into_inner()),
+            // The batch publishes its changes at its end, because `was_read` is set.
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
         }
     }
 
     fn publish(&self, working: &Arc<Snapshot<K>>) {
         self.published.store(Arc::clone(working));
-        self.is_outdated.store(false, Ordering::Release);
     }
 
     /// Drops the published objects, so that `working` can be changed in place, and replaced objects are freed.
     fn release(&self, working: &Snapshot<K>) {
         if !self.published.load().is_released {
             self.published.store(Arc::new(working.released()));
-            self.is_outdated.store(true, Ordering::Release);
         }
     }
 
@@ -142,7 +134,7 @@ impl<K> Cell<K> {
     /// Starts a write of any length, which is published at its end. Readers never wait for it.
     pub(super) fn draft(&self) -> Draft<'_, K> {
         let state = lock(&self.working);
-        if self.is_outdated.load(Ordering::Relaxed) {
+        if self.published.load().is_released {
             self.publish(&state);
         }
         self.start(state, Publication::Now)
@@ -391,10 +383,9 @@ impl<K> Drop for Draft<'_, K> {
             return;
         }
         let was_read = self.cell.was_read.swap(false, Ordering::Relaxed);
+        // Without a read, the published objects were released at the start of this batch.
         if was_read || self.publication == Publication::Now {
             self.cell.publish(&self.state);
-        } else {
-            self.cell.is_outdated.store(true, Ordering::Release);
         }
         self.cell.changed.notify_waiters();
     }
