@@ -3,10 +3,10 @@
 use crate::args::{Cli, Command, Demo};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, EmbeddedServer};
-use crate::informers::Target;
+use crate::informers::{BACKOFF, Target};
 use crate::notice::print_notice;
 use crate::seed;
-use crate::top::{BACKOFF, Stage, is_terminal, show};
+use crate::top::{Stage, is_terminal, show};
 use clap::Parser;
 use kube_client::{
     Client,

@@ -8,13 +8,13 @@ use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
     Event, Informer, Storage,
-    informer::{Save, StartError},
+    informer::{InformerBuilder, Save, StartError},
     reflector::{Backoff, Report, Strategy},
     source,
     subscription::{Policy, SubscribeOptions},
 };
 use kube_informer_wire::ManagedFields;
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// A watched resource.
 #[derive(Clone, Debug)]
@@ -47,6 +47,15 @@ pub(crate) enum Indexes {
 pub(crate) const NODE: &str = "node";
 /// The index of objects by their owners.
 pub(crate) const OWNER: &str = "owner";
+
+/// The delays between attempts: at most five seconds, because a user waits for them.
+pub(crate) const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(800),
+    cap: Duration::from_secs(4),
+    factor: 2.0,
+    jitter: 0.25,
+    reset: Duration::from_secs(60),
+};
 
 /// Receives errors.
 pub(crate) type ErrorHandler = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
@@ -149,17 +158,17 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ',', '=', '\\'])
 }
 
-/// Creates an informer for a target, in these namespaces or in all. It is not started, so that every change can be received.
-pub(crate) fn follow(
+/// Returns the builder of an informer for a target, in these namespaces or in all, with the options of the command line.
+pub(crate) fn builder(
     connection: &Connection,
     target: &Target,
     args: &InformerArgs,
-    settings: InformerSettings,
-) -> Result<WatchedResource, CliError> {
-    let (kind, on_error) = (&target.kind, settings.on_error);
+    namespaces: Option<&[String]>,
+) -> InformerBuilder<DynamicObject> {
+    let kind = &target.kind;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
-        .backoff(settings.backoff)
+        .backoff(BACKOFF)
         .strategy(match args.strategy {
             ListStrategy::Auto => Strategy::Stream,
             ListStrategy::Stream => Strategy::StreamOnly,
@@ -176,11 +185,9 @@ pub(crate) fn follow(
         .storage(match args.storage {
             StorageArg::Decoded => Storage::Decoded,
             StorageArg::Compressed => Storage::Compressed,
-        })
-        .managed_fields(settings.managed_fields)
-        .on_error(move |report| on_error(report));
-    if let Some(namespaces) = settings.namespaces.filter(|_| kind.has_namespaces) {
-        informer = informer.namespaces(namespaces);
+        });
+    if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
+        informer = informer.namespaces(namespaces.iter().cloned());
     }
     if let Some(selector) = &args.selector {
         informer = informer.labels(selector);
@@ -190,6 +197,21 @@ pub(crate) fn follow(
     if !fields.is_empty() {
         informer = informer.fields(fields.join(","));
     }
+    informer
+}
+
+/// Creates an informer for a target. It is not started, so that every change can be received.
+pub(crate) fn follow(
+    connection: &Connection,
+    target: &Target,
+    args: &InformerArgs,
+    settings: InformerSettings,
+) -> Result<WatchedResource, CliError> {
+    let (kind, on_error) = (&target.kind, settings.on_error);
+    let mut informer = builder(connection, target, args, settings.namespaces.as_deref())
+        .backoff(settings.backoff)
+        .managed_fields(settings.managed_fields)
+        .on_error(move |report| on_error(report));
     if settings.indexing == Indexes::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
@@ -265,6 +287,8 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
     use clap::Parser;
+    use k8s_openapi::api::core::v1::Pod;
+    use tokio::{sync::mpsc, time::Instant};
 
     fn args(line: &str) -> Option<Vec<String>> {
         let words = ["informer", "watch", "pods"].into_iter().chain(line.split_whitespace());
@@ -326,5 +350,28 @@ mod tests {
         assert_eq!(args(""), named(&["mine"]));
         assert_eq!(args("-A"), None);
         assert_eq!(args("-n web -n batch,db"), named(&["web", "batch", "db"]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_is_asked_again_within_five_seconds() {
+        let (attempts, mut attempted) = mpsc::unbounded_channel();
+        let source = source::FromFns::new(
+            move |_| {
+                attempts.send(Instant::now()).unwrap();
+                async { Err(source::Error::Transport("connection refused".into())) }
+            },
+            |_| async { Err(source::Error::Transport("connection refused".into())) },
+        );
+        let informer = Informer::<Pod>::from_source(source).backoff(BACKOFF).build().unwrap();
+        informer.start();
+        let mut last = attempted.recv().await.unwrap();
+        let mut longest = Duration::ZERO;
+        for _ in 0..100 {
+            let next = attempted.recv().await.unwrap();
+            longest = longest.max(next - last);
+            last = next;
+        }
+        let seconds = Duration::from_secs;
+        assert!(seconds(4) <= longest && longest <= seconds(5), "{longest:?}");
     }
 }

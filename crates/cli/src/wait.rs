@@ -5,7 +5,8 @@ use crate::args::{Condition, Limit, Wait};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect_all};
 use crate::informers::{
-    Delivery, Indexes, InformerSettings, Target, WatchedResource, events, follow, namespaces, targets,
+    BACKOFF, Delivery, Indexes, InformerSettings, Target, WatchedResource, events, follow, namespaces,
+    targets,
 };
 use crate::jsonpath::{JsonPathError, shown};
 use crate::kinds::whole;
@@ -13,7 +14,7 @@ use crate::safe::{clean, clean_name};
 use crate::signal::interruption;
 use futures_util::{StreamExt, future::try_join_all};
 use kube_core::DynamicObject;
-use kube_informer::{event::Event, reflector::Backoff};
+use kube_informer::event::Event;
 use kube_informer_wire::{Key, ManagedFields};
 use serde_json::Value;
 use std::{
@@ -68,7 +69,7 @@ async fn resolve(connection: Connection, args: &Wait) -> anyhow::Result<Vec<Watc
     let settings = InformerSettings {
         namespaces: namespaces(&args.informer_args, connection.namespace.as_deref()),
         indexing: Indexes::Nothing,
-        backoff: Backoff::default(),
+        backoff: BACKOFF,
         on_error: Arc::new(|_| {}),
         saving: None,
         managed_fields: ManagedFields::Drop,

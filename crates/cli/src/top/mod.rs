@@ -17,4 +17,4 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use session::{BACKOFF, Stage, is_terminal, run, show};
+pub(crate) use session::{Stage, is_terminal, run, show};

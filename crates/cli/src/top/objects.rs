@@ -1,7 +1,7 @@
 //! The second page: the objects of a kind.
 
 use super::{
-    query::{Filter, Index, Query},
+    query::{Filter, Index, Query, Search},
     window::{Step, Window},
 };
 use crossterm::event::KeyCode;
@@ -40,6 +40,8 @@ pub(super) struct Picker {
     pub(super) index: Index,
     /// `None` until they are read.
     pub(super) values: Option<Vec<String>>,
+    /// Narrows the values while it is typed.
+    pub(super) search: String,
     pub(super) window: Window,
 }
 
@@ -89,22 +91,38 @@ impl Objects {
 
     /// Opens the picker for a value of an index.
     pub(super) fn pick(&mut self, index: Index) {
-        self.picker = Some(Picker { index, values: None, window: Window::default() });
+        self.picker = Some(Picker { index, values: None, search: String::new(), window: Window::default() });
     }
 
     /// Filters by the selected value; an empty one removes the filter.
     pub(super) fn picked(&mut self) {
         let Some(picker) = self.picker.take() else { return };
-        let value = picker.values.and_then(|values| values.get(picker.window.chosen).cloned());
-        if let Some(value) = value {
-            self.query.filter_by(Filter { index: picker.index, value });
+        if let Some(value) = picker.shown().get(picker.window.chosen) {
+            self.query.filter_by(Filter { index: picker.index, value: (*value).to_owned() });
             self.window = Window { height: self.window.height, ..Window::default() };
         }
     }
 }
 
 impl Picker {
+    /// Returns the values that the search finds. The empty value, which removes the filter, is shown without a search.
+    pub(super) fn shown(&self) -> Vec<&str> {
+        let values = self.values.iter().flatten().map(String::as_str);
+        if self.search.is_empty() {
+            return values.collect();
+        }
+        let search = Search::new(&self.search);
+        values.filter(|value| !value.is_empty() && search.finds(value)).collect()
+    }
+
     pub(super) fn step(&mut self, step: Step) {
-        self.window.step(step, self.values.as_ref().map_or(0, Vec::len));
+        let rows = self.shown().len();
+        self.window.step(step, rows);
+    }
+
+    /// Changes the search, and selects the first value that it finds.
+    pub(super) fn search_by(&mut self, search: String) {
+        self.search = search;
+        self.window = Window { height: self.window.height, ..Window::default() };
     }
 }

@@ -101,6 +101,10 @@ impl Screen {
             objects.typed(key.code);
             return Flow::GoOn;
         }
+        if let Some(objects) = self.objects.as_mut().filter(|objects| objects.picker.is_some()) {
+            picker_key(objects, key.code);
+            return Flow::GoOn;
+        }
         if let Some(object) = self.object.as_mut().filter(|object| object.is_typing) {
             object.typed(key.code);
             return Flow::GoOn;
@@ -127,7 +131,6 @@ impl Screen {
                     step(code).into_iter().for_each(|step| object.window.scroll(step, rows));
                 }
             },
-            (None, Some(objects)) if objects.picker.is_some() => picker_key(objects, code),
             (None, Some(objects)) => match code {
                 KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => leave(&mut self.objects),
                 KeyCode::Enter | KeyCode::Right => {
@@ -183,12 +186,20 @@ fn objects_key(objects: &mut Objects, code: KeyCode) {
     }
 }
 
+/// Handles a key while a value is selected: letters narrow the values.
 fn picker_key(objects: &mut Objects, code: KeyCode) {
-    match (code, &mut objects.picker) {
-        (KeyCode::Enter, _) => objects.picked(),
-        (KeyCode::Esc | KeyCode::Backspace | KeyCode::Left, picker) => *picker = None,
-        (code, Some(picker)) => step(code).into_iter().for_each(|step| picker.step(step)),
-        (_, None) => {}
+    let Some(picker) = &mut objects.picker else { return };
+    match code {
+        KeyCode::Enter => objects.picked(),
+        KeyCode::Char(letter) => picker.search_by(format!("{}{letter}", picker.search)),
+        KeyCode::Backspace if !picker.search.is_empty() => {
+            let mut search = picker.search.clone();
+            search.pop();
+            picker.search_by(search);
+        }
+        KeyCode::Esc if !picker.search.is_empty() => picker.search_by(String::new()),
+        KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => objects.picker = None,
+        code => step(code).into_iter().for_each(|step| picker.step(step)),
     }
 }
 

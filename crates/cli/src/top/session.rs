@@ -13,8 +13,8 @@ use crate::args::{InformerArgs, Top};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::informers::{
-    Delivery, EventAt, Indexes, InformerSettings, Target, WatchedResource, events, follow, namespaces,
-    targets,
+    BACKOFF, Delivery, EventAt, Indexes, InformerSettings, Target, WatchedResource, events, follow,
+    namespaces, targets,
 };
 use crate::kinds::Catalog;
 use crate::meter::MetricValues;
@@ -90,15 +90,6 @@ pub(crate) async fn run(args: Top) -> anyhow::Result<()> {
     })
     .await
 }
-
-/// The delays between attempts: short, because a user waits for them.
-pub(crate) const BACKOFF: Backoff = Backoff {
-    initial: Duration::from_millis(800),
-    cap: Duration::from_secs(4),
-    factor: 2.0,
-    jitter: 0.25,
-    reset: Duration::from_secs(60),
-};
 
 /// Returns whether stdin and stdout are a terminal.
 pub(crate) fn is_terminal() -> bool {

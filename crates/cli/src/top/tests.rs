@@ -181,7 +181,10 @@ fn every_page_shows_that_its_kind_is_stale() {
     press(&mut screen, &[KeyCode::Down, KeyCode::Enter]);
     check("objects_stale", &mut screen);
     screen.object = Some(Object::of(1, key("shop/front")));
-    assert!(picture(&mut screen, 80, 24).contains("STALE: not connected: server returned 403"));
+    for (width, reason) in [(80, "not connected: server returned 403"), (40, "")] {
+        let title = picture(&mut screen, width, 24).lines().nth(1).unwrap_or_default().to_owned();
+        assert!(title.starts_with("STALE  ") && title.contains(reason), "{title}");
+    }
 }
 
 #[test]
@@ -259,6 +262,38 @@ fn objects_are_sorted_and_filtered() {
     assert_eq!(objects.query.filters, [Filter { index: Index::Namespace, value: "shop".into() }]);
     press(&mut screen, &[KeyCode::Esc]);
     assert_eq!(screen.objects.as_ref().unwrap().query.filters, []);
+}
+
+#[test]
+fn typing_narrows_the_values_of_a_filter() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Char('m')]);
+    let nodes = (0..1_000).map(|number| format!("node-{number}"));
+    let values: Vec<_> = std::iter::once(String::new()).chain(nodes).collect();
+    screen.objects.as_mut().unwrap().picker.as_mut().unwrap().values = Some(values);
+    let shown = |screen: &Screen| {
+        let picker = screen.objects.as_ref().unwrap().picker.as_ref();
+        picker.map(|picker| picker.shown().len())
+    };
+    press(&mut screen, &[KeyCode::Down, KeyCode::Down]);
+    assert_eq!(shown(&screen), Some(1_001));
+    press(&mut screen, &"E-1?7$".chars().map(KeyCode::Char).collect::<Vec<_>>());
+    assert_eq!(shown(&screen), Some(2));
+    check("picker_search", &mut screen);
+    press(&mut screen, &[KeyCode::Char('q')]);
+    assert_eq!(shown(&screen), Some(0));
+    press(&mut screen, &[KeyCode::Enter]);
+    assert_eq!(screen.objects.as_ref().unwrap().query.filters, [], "nothing was selected");
+    press(&mut screen, &[KeyCode::Char('m')]);
+    let values = Some(["", "node-7", "node-17"].map(str::to_owned).to_vec());
+    screen.objects.as_mut().unwrap().picker.as_mut().unwrap().values = values;
+    press(&mut screen, &[KeyCode::Char('1'), KeyCode::Char('x'), KeyCode::Backspace, KeyCode::Enter]);
+    let chosen = Filter { index: Index::Node, value: "node-17".into() };
+    assert_eq!(screen.objects.as_ref().unwrap().query.filters, [chosen]);
+    press(&mut screen, &[KeyCode::Char('m'), KeyCode::Char('1'), KeyCode::Esc]);
+    assert_eq!(shown(&screen), Some(0), "escape clears the search first");
+    press(&mut screen, &[KeyCode::Esc]);
+    assert_eq!(shown(&screen), None);
 }
 
 #[test]

@@ -19,8 +19,8 @@ use crate::args::{Cli, Command, ListStrategy, Output, Watch};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, EmbeddedServer, connect_all};
 use crate::informers::{
-    Delivery, ErrorHandler, EventAt, Indexes, InformerSettings, SaveSettings, Target, WatchedResource,
-    events, follow,
+    BACKOFF, Delivery, ErrorHandler, EventAt, Indexes, InformerSettings, SaveSettings, Target,
+    WatchedResource, events, follow,
 };
 use crate::meter::MetricValues;
 use crate::notice::print_notice;
@@ -37,7 +37,7 @@ use kube_core::{DynamicObject, Status};
 use kube_informer::{
     event::{Event, Phase},
     informer::SyncError,
-    reflector::{Activity, Backoff, Cause, Report, Retry},
+    reflector::{Activity, Cause, Report, Retry},
 };
 use kube_informer_wire::{ManagedFields, StatusExt};
 use std::{
@@ -481,7 +481,7 @@ fn prepare(
     let settings = |scope: &Scope| InformerSettings {
         namespaces: scope.namespaces.clone(),
         indexing: Indexes::Nothing,
-        backoff: Backoff::default(),
+        backoff: BACKOFF,
         on_error: handlers.of(&scope.connection.route, args.quiet),
         saving: args.save.clone().map(|folder| SaveSettings { folder, secrets: args.save_secrets }),
         managed_fields: if is_once { ManagedFields::Drop } else { ManagedFields::Keep },

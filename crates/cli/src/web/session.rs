@@ -8,17 +8,15 @@ use super::{
     server::Site,
     source::ChangeSource,
 };
-use crate::args::{Encoding, InformerArgs, StorageArg, Web, WebAccess};
+use crate::args::{InformerArgs, Web, WebAccess};
 use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect};
-use crate::informers::{Target, namespaces, targets};
+use crate::informers::{Target, builder, namespaces, targets};
 use crate::meter::MetricValues;
 use crate::notice::print_notice;
 use crate::signal::interruption;
 use anyhow::Context;
-use kube_core::DynamicObject;
 use kube_devserver::AllowedHosts;
-use kube_informer::{Informer, Storage, source::Encoding as SourceEncoding};
 use std::{
     io::{self, Write},
     net::SocketAddr,
@@ -205,34 +203,9 @@ fn informer(
     args: &InformerArgs,
     namespaces: Option<&[String]>,
 ) -> Result<LiveKind, CliError> {
-    let Target { kind, name } = target;
-    let informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
-        .named(target.label())
-        .page_size(args.page_size.unwrap_or(0))
-        .encoding(match args.encoding {
-            Encoding::Auto if connection.is_known() => SourceEncoding::PreferProtobuf,
-            Encoding::Auto => SourceEncoding::Auto,
-            Encoding::Json => SourceEncoding::Json,
-            Encoding::Protobuf => SourceEncoding::Protobuf,
-        })
-        .storage(match args.storage {
-            StorageArg::Decoded => Storage::Decoded,
-            StorageArg::Compressed => Storage::Compressed,
-        });
-    let mut informer = prepared(informer);
-    if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
-        informer = informer.namespaces(namespaces.iter().cloned());
-    }
-    if let Some(selector) = &args.selector {
-        informer = informer.labels(selector);
-    }
-    let name_selector = name.iter().map(|name| format!("metadata.name={name}"));
-    let fields: Vec<_> = name_selector.chain(args.field_selector.clone()).collect();
-    if !fields.is_empty() {
-        informer = informer.fields(fields.join(","));
-    }
+    let informer = prepared(builder(connection, target, args, namespaces));
     let informer = informer.build().map_err(|error| CliError::new(Class::Usage, chain(&error)))?;
-    Ok(LiveKind { kind: kind.clone(), informer })
+    Ok(LiveKind { kind: target.kind.clone(), informer })
 }
 
 /// Returns what restricts the view: context, namespaces and selectors.

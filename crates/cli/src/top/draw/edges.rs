@@ -124,19 +124,19 @@ fn title_line(screen: &Screen, theme: Theme) -> Line<'static> {
             if stale == 0 {
                 return Line::raw(text);
             }
-            let warning = format!("  STALE: {stale} of {} kinds", screen.overview.kinds.len());
-            Line::from(vec![Span::raw(text), Span::styled(warning, theme.of(Highlight::Went))])
+            // The warning comes first, because the end may not fit.
+            let warning = format!("STALE: {stale} of {} kinds  ", screen.overview.kinds.len());
+            Line::from(vec![Span::styled(warning, theme.of(Highlight::Went)), Span::raw(text)])
         }
     }
 }
 
-/// Appends a warning if the objects may be outdated.
+/// Adds a warning if the objects may be outdated: first that they are, and at the end, which may not fit, the reason.
 fn with_staleness(text: String, kind: Option<&KindState>, theme: Theme) -> Line<'static> {
-    let mut spans = vec![Span::styled(text, theme.of(Highlight::Strong))];
-    if let Some(warning) = kind.and_then(staleness) {
-        spans.push(Span::styled(format!("  STALE: {warning}"), theme.of(Highlight::Went)));
-    }
-    Line::from(spans)
+    let text = Span::styled(text, theme.of(Highlight::Strong));
+    let Some(reason) = kind.and_then(staleness) else { return Line::from(text) };
+    let warning = |text: String| Span::styled(text, theme.of(Highlight::Went));
+    Line::from(vec![warning("STALE  ".to_owned()), text, warning(format!("  {reason}"))])
 }
 
 /// Returns why a kind may not be up to date.
@@ -157,7 +157,9 @@ fn hints(screen: &Screen) -> &'static str {
         (Some(object), _) if object.is_typing => "type to search   enter keep   esc clear",
         (Some(_), _) => "tab yaml/changes   / search   up/down scroll   esc back   ? help   q quit",
         (None, Some(objects)) if objects.is_typing => "type to search   enter keep   esc clear",
-        (None, Some(objects)) if objects.picker.is_some() => "enter choose   esc back",
+        (None, Some(objects)) if objects.picker.is_some() => {
+            "type to search   up/down choose   enter filter   esc back"
+        }
         (None, Some(_)) => "enter open  / search  p problems  d deleted  s sort  n/m/o filter  ? help",
         (None, None) => "enter open   up/down choose   s sort   : add a kind   ? help   q quit",
     }

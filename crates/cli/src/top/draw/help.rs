@@ -15,7 +15,7 @@ const HELP: &str = " enter, right    open the chosen kind or object
  p               problems only        d   deleted in the last hour
  s  r            sort by the next column; reverse the order
  :               add a resource, such as cronjobs or widgets.example.com
- n  m  o         filter by namespace, node, owner; filters combine
+ n  m  o         filter by namespace, node, owner: type to search the values
  tab             yaml or last changes of an object
  q, Ctrl-C       quit
 

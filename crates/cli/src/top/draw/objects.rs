@@ -41,11 +41,12 @@ fn draw_picker(frame: &mut Frame<'_>, area: Rect, picker: &Picker, theme: Theme)
     let width = area.width.min(60);
     let area = Rect { x: area.x + (area.width - width) / 2, width, ..area };
     frame.render_widget(Clear, area);
-    let title = Line::styled(format!(" {}:", picker.index.name()), theme.of(Highlight::Strong));
-    let values = picker.values.as_deref().unwrap_or_default();
+    let title = format!(" {}: {}", picker.index.name(), picker.search);
+    let title = Line::styled(title.trim_end().to_owned(), theme.of(Highlight::Strong));
+    let values = picker.shown();
     let range = picker.window.range(values.len());
     let shown = values[range.clone()].iter().enumerate().map(|(at, value)| {
-        let value = if value.is_empty() { "(all)" } else { value.as_str() };
+        let value = if value.is_empty() { "(all)" } else { *value };
         let is_chosen = range.start + at == picker.window.chosen;
         let line = Line::raw(format!(" {value:<width$}", width = usize::from(width)));
         if is_chosen { line.style(Theme::chosen()) } else { line }
