@@ -57,7 +57,7 @@ impl Step {
     /// The steps before each commit.
     pub(crate) const CHECK: [Self; 4] = [Self::Fmt, Self::Clippy, Self::Tidy, Self::QuickTests];
 
-    /// Returns the default steps: all except those whose programs take minutes to build.
+    /// Returns the steps that run by default. The programs of the others take minutes to build.
     pub(crate) fn unless_named() -> Vec<Self> {
         let is_quick = |step: &Self| !matches!(step, Self::Controllers | Self::Programs);
         Self::value_variants().iter().copied().filter(is_quick).collect()

@@ -7,6 +7,7 @@ mod path_pattern;
 mod args;
 mod safe;
 mod number;
+mod cores;
 mod paint;
 mod notice;
 mod cli_error;

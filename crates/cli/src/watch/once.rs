@@ -9,6 +9,7 @@ use super::{
 use crate::args::{Output, Watch};
 use crate::change::summary;
 use crate::cli_error::{Class, CliError};
+use crate::cores::{on_all_cores, part_len};
 use crate::informers::WatchedResource;
 use crate::jsonpath::compare;
 use crate::kinds::{Kind, whole};
@@ -18,7 +19,7 @@ use crate::safe::clean_name;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::cache::{Entry, Snapshot};
-use std::{num::NonZero, panic::resume_unwind, thread, time::Duration};
+use std::time::Duration;
 
 /// Returns all objects in the order in which the API server lists them. Nothing is decoded for it.
 pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicObject>> {
@@ -184,13 +185,8 @@ fn seen(entries: &[&Entry<DynamicObject>], labels: &Labels, now: Timestamp) -> V
         let cells = [age_of(&object, now), summary(&object)].into_iter();
         cells.chain(labels.cells(object.metadata.labels.as_ref())).collect()
     };
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        let parts = entries.chunks(entries.len().div_ceil(cores).max(1));
-        let parts: Vec<_> =
-            parts.map(|part| scope.spawn(move || part.iter().map(look).collect::<Vec<_>>())).collect();
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    })
+    let parts = entries.chunks(part_len(entries.len(), 1));
+    on_all_cores(parts, |part| part.iter().map(look).collect::<Vec<_>>()).concat()
 }
 
 fn age_of(object: &DynamicObject, now: Timestamp) -> String {

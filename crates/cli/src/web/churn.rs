@@ -4,10 +4,11 @@ use super::{
     address::TextMap,
     change::Change,
     fact::Fact,
+    log::parts,
     query::{Filter, Range},
-    shares::in_shares,
     source::{ChangeSource, NOW},
 };
+use crate::cores::on_all_cores;
 use serde::Serialize;
 use std::{cmp::Reverse, collections::HashMap, hash::Hash};
 
@@ -158,12 +159,12 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     let to = if range.to == NOW { log.end() } else { range.to }.max(from + 1);
     let bucket = |time: i64| ((time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
     let numbers = log.numbers(from, to);
-    let shares = in_shares(numbers, |numbers| {
+    let counts = on_all_cores(parts(numbers), |numbers| {
         let mut counts = Counts::new(log.slots());
         filter.facts(&log, numbers).for_each(|(number, fact)| counts.add(number, fact, bucket(fact.time)));
         counts
     });
-    let counts = shares.into_iter().reduce(Counts::and).unwrap_or_else(|| Counts::new(log.slots()));
+    let counts = counts.into_iter().reduce(Counts::and).unwrap_or_else(|| Counts::new(log.slots()));
     let Counts { total, bytes, objects, lists, managers } = counts;
     let resource = |kind: usize| kinds[kind].resource.clone();
     // The one with the latest change comes first of those with as many: comparing 100,000 keys would take most of the time.

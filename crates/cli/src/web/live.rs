@@ -10,6 +10,7 @@ use super::{
     undo::Undo,
 };
 use crate::change::DELETION_NOT_RECEIVED;
+use crate::cores::{on_all_cores, part_len};
 use crate::kinds::Kind;
 use crate::meter::MetricValues;
 use crate::safe::clean_name;
@@ -30,7 +31,6 @@ use kube_informer_wire::{Key, Lazy, ManagedFields};
 use serde_json::Value;
 use std::{
     collections::HashSet,
-    num::NonZeroUsize,
     panic::resume_unwind,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     thread,
@@ -158,18 +158,8 @@ impl Live {
         let describe_all = |part: &[(usize, Event<LiveObject>)]| {
             part.iter().filter_map(|(kind, event)| self.describe(*kind, event)).collect::<Vec<_>>()
         };
-        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let part = batch.len().div_ceil(threads).max(MIN_PART);
-        thread::scope(|scope| {
-            let mut parts = batch.chunks(part);
-            let first = parts.next().unwrap_or_default();
-            let others: Vec<_> = parts.map(|part| scope.spawn(move || describe_all(part))).collect();
-            let mut changes = describe_all(first);
-            changes.extend(
-                others.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))),
-            );
-            changes
-        })
+        let parts = batch.chunks(part_len(batch.len(), MIN_PART));
+        on_all_cores(parts, describe_all).into_iter().flatten().collect()
     }
 
     /// Describes an event; `None` if it is not a change.

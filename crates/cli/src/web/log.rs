@@ -4,6 +4,7 @@ use super::{
     change::{Change, ObjectId, Verb},
     fact::Fact,
 };
+use crate::cores::part_len;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::{
     ops::{Index, Range},
@@ -43,6 +44,9 @@ struct ObjectChanges {
     /// Their numbers, oldest first.
     numbers: VecDeque<u64>,
 }
+
+/// The minimum number of changes that a view computes on a thread of its own.
+const MIN_PART: usize = 20_000;
 
 /// The maximum number of shared texts, and of shared lists of texts, because a server may send a different path with each change.
 const MAX_TEXTS: usize = 50_000;
@@ -271,6 +275,13 @@ impl ChangeLog {
     }
 }
 
+/// Splits a range of numbers of changes into consecutive parts, for all cores.
+pub(super) fn parts(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let len = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
+    let part = part_len(len, MIN_PART);
+    numbers.clone().step_by(part).map(move |start| start..start.saturating_add(part as u64).min(numbers.end))
+}
+
 impl Index<u64> for ChangeLog {
     type Output = Change;
 
@@ -299,6 +310,14 @@ pub(super) mod tests {
             words: "".into(),
             fields: Arc::default(),
             undo: Undo::Absent,
+        }
+    }
+
+    #[test]
+    fn every_number_is_in_one_part() {
+        let min = MIN_PART as u64;
+        for (first, last) in [(5, 5), (0, 1), (3, 3 + min), (7, 7 + 5 * min)] {
+            assert!(parts(first..last).flatten().eq(first..last), "{first} {last}");
         }
     }
 

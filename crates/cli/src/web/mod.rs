@@ -16,7 +16,6 @@ mod describe;
 mod live;
 mod recorded;
 mod query;
-mod shares;
 mod timeline;
 mod objects;
 mod managers;

@@ -7,10 +7,11 @@ use super::{
     query::{Filter, Range},
     source::{ChangeSource, KindInfo, NOW, SourceError},
 };
+use crate::cores::{on_all_cores, part_len};
 use kube_informer_wire::Key;
 use serde::Serialize;
 use serde_json::Value;
-use std::{collections::BTreeSet, num::NonZero, panic::resume_unwind, thread};
+use std::collections::BTreeSet;
 
 /// One row of the list of objects.
 #[derive(Debug, Serialize)]
@@ -35,7 +36,7 @@ pub(super) struct Rows {
 }
 
 /// The minimum number of rows for one thread.
-const MIN_SHARE: usize = 16;
+const MIN_PART: usize = 16;
 
 /// An object of a row, and the time of its deletion.
 struct Found {
@@ -90,16 +91,11 @@ pub(super) fn objects_at(
 
 /// Reads the objects of rows, on all cores.
 fn rows(source: &dyn ChangeSource, found: &[Found], time: i64) -> Result<Vec<Row>, SourceError> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = found.len().div_ceil(cores).max(MIN_SHARE);
     let kinds = source.kinds();
     let read = |found: &[Found]| found.iter().map(|found| row(source, &kinds, found, time)).collect();
-    thread::scope(|scope| {
-        let shares: Vec<_> = found.chunks(share).map(|found| scope.spawn(move || read(found))).collect();
-        let rows = shares.into_iter().map(|share| share.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        let rows: Vec<Vec<Row>> = rows.collect::<Result<_, SourceError>>()?;
-        Ok(rows.into_iter().flatten().collect())
-    })
+    let parts = on_all_cores(found.chunks(part_len(found.len(), MIN_PART)), read);
+    let rows: Vec<Vec<Row>> = parts.into_iter().collect::<Result<_, SourceError>>()?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 fn row(source: &dyn ChangeSource, kinds: &[KindInfo], found: &Found, time: i64) -> Result<Row, SourceError> {

@@ -4,11 +4,11 @@ use super::{
     address::TextMap,
     change::{Change, Verb},
     fact::Fact,
-    log::ChangeLog,
+    log::{ChangeLog, parts},
     query::{Filter, Range},
-    shares::in_shares,
     source::{ChangeSource, KindInfo, NOW},
 };
+use crate::cores::on_all_cores;
 use serde::Serialize;
 use std::{borrow::Cow, collections::HashMap};
 
@@ -101,7 +101,7 @@ pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Time
     let bucket = ((to - from) / query.buckets as i64).max(1);
     let numbers = log.numbers(from, to);
     let facts = |numbers| query.filter.facts(&log, numbers);
-    let shares = in_shares(numbers.clone(), |numbers| {
+    let shares = on_all_cores(parts(numbers.clone()), |numbers| {
         let mut finder = LaneFinder::new(query.lanes, &log);
         let positions: Vec<u32> =
             facts(numbers).map(|(number, fact)| finder.position(number, fact)).collect();
