@@ -114,14 +114,14 @@ export function FieldDiffs({ fields }: { fields: FieldDiff[] }) {
   );
 }
 
-/** A row of cells whose intensity shows a number of changes. */
+/** A strip whose colors show the number of changes over time: one background, because thousands of elements take long to lay out. */
 export function Heat({ values, max }: { values: number[]; max: number }) {
   const level = (value: number) => (value === 0 ? 0 : Math.min(5, 1 + Math.floor((Math.log(value) / Math.log(Math.max(max, 2))) * 4.99)));
-  return (
-    <span class="heat" aria-hidden="true">
-      {values.map((value, index) => (
-        <i key={index} class={`heat-${level(value)}`} />
-      ))}
-    </span>
-  );
+  const stops: string[] = [];
+  for (let start = 0, end = 0; start < values.length; start = end) {
+    while (end < values.length && level(values[end]!) === level(values[start]!)) end += 1;
+    const percent = (index: number) => `${((index / values.length) * 100).toFixed(2)}%`;
+    stops.push(`var(--heat-${level(values[start]!)}) ${percent(start)} ${percent(end)}`);
+  }
+  return <span class="heat" aria-hidden="true" style={{ backgroundImage: `linear-gradient(to right, ${stops.join(", ")})` }} />;
 }

@@ -35,9 +35,8 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     };
     let built = workspace.target.join("web");
     let output = built.to_string_lossy();
-    // `npm ci` refuses a lock file without the optional packages of other platforms. The versions are those of the lock file.
-    if !run(&["install", "--no-save", "--no-audit", "--no-fund"])? {
-        return Ok(Ready::Fail("`npm install` failed"));
+    if !run(&["ci"])? {
+        return Ok(Ready::Fail("`npm ci` failed"));
     }
     if !run(&["run", "build", "--", "--outDir", &output, "--emptyOutDir"])? {
         return Ok(Ready::Fail("the page cannot be built"));

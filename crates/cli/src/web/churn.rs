@@ -10,7 +10,7 @@ use super::{
 };
 use crate::cores::on_all_cores;
 use serde::Serialize;
-use std::{cmp::Reverse, collections::HashMap, hash::Hash};
+use std::{cmp::Reverse, collections::HashMap, hash::Hash, ops::Range as Numbers};
 
 /// The number of rows of each table, and of buckets of each row.
 const ROWS: usize = 30;
@@ -41,31 +41,60 @@ pub(super) struct ChurnRow {
 }
 
 /// The changes of a field or a manager.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Counted {
     count: usize,
     bytes: u64,
-    /// Empty, or the number of changes in each part of the range.
+    /// The number of changes in each part of the range.
     heat: Vec<u32>,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self { count: 0, bytes: 0, heat: vec![0; BUCKETS as usize] }
+    }
 }
 
 impl Counted {
     fn add(&mut self, fact: &Fact, bucket: usize) {
         self.count += 1;
         self.bytes += u64::from(fact.bytes);
-        self.heat.resize(BUCKETS as usize, 0);
         self.heat[bucket] += 1;
     }
 
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.bytes += other.bytes;
-        self.heat.resize(BUCKETS as usize, 0);
         self.heat.iter_mut().zip(&other.heat).for_each(|(sum, more)| *sum += more);
     }
 
     fn row(&self, kind: String, name: String) -> ChurnRow {
         ChurnRow { kind, name, count: self.count, bytes: self.bytes, heat: self.heat.clone() }
+    }
+}
+
+/// Finds the part of the range in which a time is. Consecutive changes are usually in the same part, which saves a division for each.
+#[derive(Clone, Debug)]
+struct Buckets {
+    from: i64,
+    to: i64,
+    /// The last result, and the times for which it is the result.
+    last: (usize, Numbers<i64>),
+}
+
+impl Buckets {
+    fn new(from: i64, to: i64) -> Self {
+        Self { from, to, last: (0, 0..0) }
+    }
+
+    fn of(&mut self, time: i64) -> usize {
+        if !self.last.1.contains(&time) {
+            let len = self.to - self.from;
+            let bucket = ((time - self.from) * BUCKETS / len).clamp(0, BUCKETS - 1);
+            let start = |bucket: i64| self.from + (bucket * len + BUCKETS - 1) / BUCKETS;
+            self.last = (bucket as usize, start(bucket)..start(bucket + 1));
+        }
+        self.last.0
     }
 }
 
@@ -114,8 +143,9 @@ impl<K: Copy + Eq + Hash> Groups<K> {
 struct Counts {
     total: usize,
     bytes: u64,
-    /// The number of changes in each slot, and the number of the last one of them.
-    objects: Vec<(usize, u64)>,
+    /// The number of changes in each slot, and how many changes after the first number the last one of them is. In 32 bits, so that the
+    /// counts of 100,000 objects fit into the cache of a core. The limit of the index is reached far below as many changes.
+    objects: Vec<(u32, u32)>,
     lists: Groups<(u32, usize)>,
     managers: Groups<usize>,
 }
@@ -126,11 +156,11 @@ impl Counts {
         Self { total: 0, bytes: 0, objects: vec![(0, 0); slots], lists, managers }
     }
 
-    fn add(&mut self, number: u64, fact: &Fact, bucket: usize) {
+    fn add(&mut self, number: u64, first: u64, fact: &Fact, bucket: usize) {
         self.total += 1;
         self.bytes += u64::from(fact.bytes);
         let object = &mut self.objects[fact.slot as usize];
-        *object = (object.0 + 1, number);
+        *object = (object.0 + 1, (number - first) as u32);
         self.managers.of(fact.manager, number).add(fact, bucket);
         self.lists.of((fact.kind, fact.fields), number).add(fact, bucket);
     }
@@ -157,11 +187,14 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     let log = source.log();
     let from = range.from.max(log.start() - 1);
     let to = if range.to == NOW { log.end() } else { range.to }.max(from + 1);
-    let bucket = |time: i64| ((time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
+    let buckets = Buckets::new(from, to);
     let numbers = log.numbers(from, to);
+    let first = numbers.start;
     let counts = on_all_cores(parts(numbers), |numbers| {
-        let mut counts = Counts::new(log.slots());
-        filter.facts(&log, numbers).for_each(|(number, fact)| counts.add(number, fact, bucket(fact.time)));
+        let (mut counts, mut buckets) = (Counts::new(log.slots()), buckets.clone());
+        filter
+            .facts(&log, numbers)
+            .for_each(|(number, fact)| counts.add(number, first, fact, buckets.of(fact.time)));
         counts
     });
     let counts = counts.into_iter().reduce(Counts::and).unwrap_or_else(|| Counts::new(log.slots()));
@@ -170,12 +203,12 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
     // The one with the latest change comes first of those with as many: comparing 100,000 keys would take most of the time.
     let objects =
         objects.into_iter().filter(|(count, _)| *count > 0).map(|(count, last)| (Reverse(last), count));
-    let object = |last: u64| {
-        let object = log[last].object.clone();
+    let object = |last: u32| {
+        let object = log[first + u64::from(last)].object.clone();
         let changes = log.of(&object);
-        let mut counted = Counted::default();
+        let (mut counted, mut buckets) = (Counted::default(), buckets.clone());
         let is_shown = |change: &&Change| change.time > from && change.time <= to && filter.accepts(change);
-        changes.filter(is_shown).for_each(|change| counted.add(&Fact::of(change), bucket(change.time)));
+        changes.filter(is_shown).for_each(|change| counted.add(&Fact::of(change), buckets.of(change.time)));
         counted.row(resource(object.kind), object.key.to_string())
     };
     let fields = lists.all.iter().flat_map(|(number, counted)| {
@@ -191,7 +224,7 @@ pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) ->
         to,
         total,
         bytes,
-        objects: top(objects.collect(), |count| *count)
+        objects: top(objects.collect(), |count| *count as usize)
             .into_iter()
             .map(|(Reverse(last), _)| object(last))
             .collect(),
@@ -222,4 +255,25 @@ fn top<N: Ord, C>(mut all: Vec<(N, C)>, count: impl Fn(&C) -> usize) -> Vec<(N, 
     }
     all.sort_unstable_by(order);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_time_is_in_the_same_bucket_as_without_the_last_one(
+            from in 0_i64..1_000,
+            len in 1_i64..1_000,
+            times in proptest::collection::vec(0_i64..1_000, 1..50),
+        ) {
+            let mut buckets = Buckets::new(from, from + len);
+            for time in times.into_iter().filter(|time| *time <= len) {
+                let expected = (time * BUCKETS / len).min(BUCKETS - 1);
+                prop_assert_eq!(buckets.of(from + time), expected as usize);
+            }
+        }
+    }
 }
