@@ -23,18 +23,7 @@ pub(crate) struct Arguments {
     pub(crate) program: Vec<String>,
 }
 
-/// The optimization of the programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Profile {
-    Release,
-    Debug,
-}
-
 impl Arguments {
-    fn profile(&self) -> Profile {
-        if self.debug { Profile::Debug } else { Profile::Release }
-    }
-
     fn is_help(&self) -> bool {
         self.program.iter().any(|argument| argument == "--help" || argument == "-h")
     }
@@ -56,14 +45,13 @@ impl Arguments {
 
 /// Compares the clients.
 pub(crate) fn compare(workspace: &Workspace, arguments: &Arguments) -> Result<bool> {
-    let profile = arguments.profile();
-    let mut command = Command::new(build(workspace, "kube-informer-bench", profile)?);
+    let mut command = Command::new(build(workspace, "kube-informer-bench", arguments.debug)?);
     command.arg("compare").args(&arguments.program).arg("--work-dir").arg(work_dir(workspace));
     if arguments.is_help() {
         return process::run(&mut command);
     }
     let peer = "bench/peers/kube-rs/Cargo.toml";
-    command.arg("--kube-rs").arg(build_manifest(workspace, peer, "kube-rs-peer", profile)?);
+    command.arg("--kube-rs").arg(build_peer(workspace, peer, "kube-rs-peer", arguments.debug)?);
     if let Some(program) = build_client_go(workspace)? {
         command.arg("--client-go").arg(program);
         if arguments.needs_cluster() {
@@ -75,21 +63,21 @@ pub(crate) fn compare(workspace: &Workspace, arguments: &Arguments) -> Result<bo
 
 /// Runs the load test.
 pub(crate) fn soak(workspace: &Workspace, arguments: &Arguments) -> Result<bool> {
-    let mut command = Command::new(build(workspace, "kube-informer-soak", arguments.profile())?);
+    let mut command = Command::new(build(workspace, "kube-informer-soak", arguments.debug)?);
     command.arg("run").args(&arguments.program).arg("--work-dir").arg(work_dir(workspace));
     process::run(&mut command)
 }
 
 /// Runs both programs with a minimal load, without kube-rs, which takes too long to build.
 pub(crate) fn smoke_test(workspace: &Workspace) -> Result<bool> {
-    let mut command = Command::new(build(workspace, "kube-informer-bench", Profile::Debug)?);
+    let mut command = Command::new(build(workspace, "kube-informer-bench", true)?);
     command.args(["compare", "--smoke", "cold-sync-json", "cold-sync", "relist", "updates", "latency"]);
     command.args(["restart", "custom-resources", "slow-handler", "work-queue", "controller", "--work-dir"]);
     command.arg(work_dir(workspace));
     if let Some(program) = build_client_go(workspace)? {
         command.arg("--client-go").arg(program);
     }
-    let mut soak = Command::new(build(workspace, "kube-informer-soak", Profile::Debug)?);
+    let mut soak = Command::new(build(workspace, "kube-informer-soak", true)?);
     soak.args(["run", "--minutes", "0.13", "--informers", "6", "--objects", "300", "--rate", "200"]);
     soak.args(["--faults", "1", "--work-dir"]).arg(work_dir(workspace));
     Ok(process::run(&mut command)? && process::run(&mut soak)?)
@@ -99,40 +87,28 @@ fn work_dir(workspace: &Workspace) -> PathBuf {
     workspace.target.join("bench")
 }
 
-fn build(workspace: &Workspace, package: &str, profile: Profile) -> Result<PathBuf> {
-    match profile {
-        Profile::Release => {
-            build_command(workspace, process::cargo(["build", "--package", package]), package, profile)
-        }
-        Profile::Debug => {
-            programs::build(workspace, package)?.with_context(|| format!("{package} did not build"))
-        }
+/// Builds a program of this workspace.
+fn build(workspace: &Workspace, package: &str, debug: bool) -> Result<PathBuf> {
+    if debug {
+        return programs::build(workspace, package)?.with_context(|| format!("{package} did not build"));
     }
+    build_command(workspace, process::cargo(["build", "--package", package]), package, "dist")
 }
 
-fn build_manifest(workspace: &Workspace, manifest: &str, name: &str, profile: Profile) -> Result<PathBuf> {
+/// Builds a program with its own workspace.
+fn build_peer(workspace: &Workspace, manifest: &str, name: &str, debug: bool) -> Result<PathBuf> {
+    let profile = if debug { "dev" } else { "release" };
     build_command(workspace, process::cargo(["build", "--manifest-path", manifest]), name, profile)
 }
 
-fn build_command(
-    workspace: &Workspace,
-    mut command: Command,
-    name: &str,
-    profile: Profile,
-) -> Result<PathBuf> {
+fn build_command(workspace: &Workspace, mut command: Command, name: &str, profile: &str) -> Result<PathBuf> {
     // One target directory, so that common dependencies are built once.
-    command.arg("--target-dir").arg(&workspace.target);
-    let directory = match profile {
-        Profile::Release => {
-            command.arg("--release");
-            "release"
-        }
-        Profile::Debug => "debug",
-    };
+    command.arg("--target-dir").arg(&workspace.target).args(["--profile", profile]);
     println!("{}", process::line(&command));
     if !process::run(&mut command)? {
         bail!("{name} did not build");
     }
+    let directory = if profile == "dev" { "debug" } else { profile };
     Ok(process::executable(&workspace.target.join(directory), name))
 }
 
