@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_is_asked_again_within_five_seconds() {
+    async fn a_failed_request_is_retried_within_five_seconds() {
         let (attempts, mut attempted) = mpsc::unbounded_channel();
         let source = source::FromFns::new(
             move |_| {
