@@ -94,13 +94,15 @@ impl Objects {
         self.picker = Some(Picker { index, values: None, search: String::new(), window: Window::default() });
     }
 
-    /// Filters by the selected value; an empty one removes the filter.
+    /// Filters by the selected value; an empty one removes the filter. The picker stays open if the search finds no value.
     pub(super) fn picked(&mut self) {
-        let Some(picker) = self.picker.take() else { return };
-        if let Some(value) = picker.shown().get(picker.window.chosen) {
-            self.query.filter_by(Filter { index: picker.index, value: (*value).to_owned() });
-            self.window = Window { height: self.window.height, ..Window::default() };
-        }
+        let Some(picker) = &self.picker else { return };
+        let Some(value) = picker.shown().get(picker.window.chosen).map(|value| (*value).to_owned()) else {
+            return;
+        };
+        self.query.filter_by(Filter { index: picker.index, value });
+        self.picker = None;
+        self.window = Window { height: self.window.height, ..Window::default() };
     }
 }
 

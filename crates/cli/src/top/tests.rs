@@ -284,7 +284,8 @@ fn typing_narrows_the_values_of_a_filter() {
     assert_eq!(shown(&screen), Some(0));
     press(&mut screen, &[KeyCode::Enter]);
     assert_eq!(screen.objects.as_ref().unwrap().query.filters, [], "nothing was selected");
-    press(&mut screen, &[KeyCode::Char('m')]);
+    assert_eq!(shown(&screen), Some(0), "the picker stays open");
+    press(&mut screen, &[KeyCode::Esc, KeyCode::Esc, KeyCode::Char('m')]);
     let values = Some(["", "node-7", "node-17"].map(str::to_owned).to_vec());
     screen.objects.as_mut().unwrap().picker.as_mut().unwrap().values = values;
     press(&mut screen, &[KeyCode::Char('1'), KeyCode::Char('x'), KeyCode::Backspace, KeyCode::Enter]);

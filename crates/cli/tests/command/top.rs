@@ -73,13 +73,13 @@ async fn objects_are_filtered_by_index_and_sorted() {
     let mut terminal = start(&cluster, "pods");
     terminal.wait("50 pods", |text| row(text, "pods").get(2) == Some(&"50".into()));
     terminal.press("\rn");
-    terminal.wait_for("namespace:");
-    terminal.press("j\r");
+    terminal.wait_for("(all)");
+    terminal.press("mai\r");
     let text = terminal.wait_for("pods > 25 by name, namespace mail");
     assert!(!text.contains("shop"), "{text}");
     terminal.press("m");
-    terminal.wait("the node", |text| text.contains("node:") && text.contains("node-7"));
-    terminal.press("j\r");
+    terminal.wait("the nodes", |text| text.contains("node:") && text.contains("(all)"));
+    terminal.press("\x1b[B\r");
     terminal.wait_for("pods > 25 by name, namespace mail, node node-7");
     terminal.press("\x1b");
     terminal.wait("no node filter", |text| !text.contains("node node-7"));
