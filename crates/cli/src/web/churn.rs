@@ -91,7 +91,12 @@ impl Buckets {
         if !self.last.1.contains(&time) {
             let len = self.to - self.from;
             let bucket = ((time - self.from) * BUCKETS / len).clamp(0, BUCKETS - 1);
-            let start = |bucket: i64| self.from + (bucket * len + BUCKETS - 1) / BUCKETS;
+            // In 128 bits, because the end of the range is any number of a query string.
+            let start = |bucket: i64| {
+                let offset =
+                    (i128::from(bucket) * i128::from(len) + i128::from(BUCKETS - 1)) / i128::from(BUCKETS);
+                self.from + offset as i64
+            };
             self.last = (bucket as usize, start(bucket)..start(bucket + 1));
         }
         self.last.0
@@ -143,8 +148,8 @@ impl<K: Copy + Eq + Hash> Groups<K> {
 struct Counts {
     total: usize,
     bytes: u64,
-    /// The number of changes in each slot, and how many changes after the first number the last one of them is. In 32 bits, so that the
-    /// counts of 100,000 objects fit into the cache of a core. The limit of the index is reached far below as many changes.
+    /// The number of changes in each slot, and the number of the last one, relative to the first change of the range. In 32 bits, so that
+    /// the counts of 100,000 objects fit into the cache of a core; the size limit of the log keeps it far below 2^32 changes.
     objects: Vec<(u32, u32)>,
     lists: Groups<(u32, usize)>,
     managers: Groups<usize>,
@@ -261,6 +266,12 @@ fn top<N: Ord, C>(mut all: Vec<(N, C)>, count: impl Fn(&C) -> usize) -> Vec<(N, 
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_range_without_an_end_has_buckets() {
+        let mut buckets = Buckets::new(0, i64::MAX);
+        assert_eq!([buckets.of(5), buckets.of(6)], [0, 0]);
+    }
 
     proptest! {
         #[test]
