@@ -149,7 +149,7 @@ struct Counts {
     total: usize,
     bytes: u64,
     /// The number of changes in each slot, and the number of the last one, relative to the first change of the range. In 32 bits, so that
-    /// the counts of 100,000 objects fit into the cache of a core; the size limit of the log keeps it far below 2^32 changes.
+    /// the counts of 100,000 objects fit into the cache of a core; the size limit of the log allows far fewer than 2^32 changes.
     objects: Vec<(u32, u32)>,
     lists: Groups<(u32, usize)>,
     managers: Groups<usize>,
