@@ -39,6 +39,11 @@ struct Talk {
 }
 
 impl Program {
+    /// Returns true if the path of the program is set.
+    pub(crate) fn is_given() -> bool {
+        std::env::var_os(VARIABLE).is_some()
+    }
+
     /// Returns the cluster of this process, which the first call starts.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Program> = OnceLock::new();

@@ -49,6 +49,16 @@ pub struct Paused<'s> {
 }
 
 impl Server {
+    /// Returns the shared kube-apiserver if the variable with its program is set, otherwise a devserver for one test.
+    pub async fn under_test() -> Self {
+        if Program::is_given() { Self::real().await } else { Self::dev().await }
+    }
+
+    /// Returns the server under test with exclusive access.
+    pub async fn under_test_alone() -> Self {
+        if Program::is_given() { Self::real_alone().await } else { Self::dev().await }
+    }
+
     /// Creates a devserver for one test.
     pub async fn dev() -> Self {
         let builder = DevServer::builder().listen("127.0.0.1:0").tls([""; 0]).token("secret");

@@ -182,7 +182,10 @@ fn contents(directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn test_command(programs: &Programs) -> Command {
-    let mut command = process::cargo(["test", "--workspace", "--test", "cluster", "--no-fail-fast"]);
+    // The claims of `conformance` use kube-apiserver if CLUSTER_PROGRAM is set. `cluster` needs the other programs.
+    let targets = ["--test", "conformance", "--test", "cluster"];
+    let mut command = process::cargo(["test", "--workspace", "--no-fail-fast"]);
+    command.args(targets);
     command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.directory);
     command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
     command.env("CLUSTER_CONTROLLERS", &programs.controllers);
@@ -222,7 +225,7 @@ mod tests {
             ["/cluster", "/run", "/kubectl", "/controllers", "/informer"].map(Into::into);
         let command = test_command(&Programs { program, directory, kubectl, controllers, informer });
         let expected = "CLUSTER_CONTROLLERS=/controllers CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
-                        CLUSTER_PROGRAM=/cluster cargo test --workspace --test cluster --no-fail-fast";
+                        CLUSTER_PROGRAM=/cluster cargo test --workspace --no-fail-fast --test conformance --test cluster";
         assert_eq!(process::line(&command), expected);
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -26,6 +27,8 @@ use crate::tables;
 use crate::test_counts::TestCounts;
 use crate::tidy;
 use crate::web;
+
+const THREADS_PER_CORE: usize = 3;
 
 /// The workspace, and the version of kube-apiserver for its tests if it is not that of `cluster/go.mod`.
 #[derive(Clone, Copy, Debug)]
@@ -58,14 +61,12 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
         Step::Clippy => clippy(&metadata::load()?.named_tests),
         Step::Tidy => violations(tidy::print(root)?),
         Step::Deps => violations(dependencies::print(root)?),
-        Step::QuickTests => test(&mut process::cargo([
-            "test",
-            "--workspace",
-            "--lib",
-            "--test",
-            "pipeline",
-            "--no-fail-fast",
-        ])),
+        Step::QuickTests => {
+            let mut command =
+                process::cargo(["test", "--workspace", "--lib", "--test", "pipeline", "--no-fail-fast"]);
+            // `tests` has the default number.
+            test(command.env("PROPTEST_CASES", "32"))
+        }
         // All targets with unit or integration tests. Bench targets without a harness would run as tests without this option, and
         // `--bins` would build programs without tests as well.
         Step::Tests => test(&mut process::cargo(["test", "--workspace", "--tests", "--no-fail-fast"])),
@@ -107,6 +108,10 @@ fn check(command: &mut Command) -> Result<StepResult> {
 }
 
 fn test(command: &mut Command) -> Result<StepResult> {
+    // Many tests wait for a timeout or for a program.
+    if let Ok(cores) = thread::available_parallelism() {
+        command.env("RUST_TEST_THREADS", (THREADS_PER_CORE * cores.get()).to_string());
+    }
     println!("{}", process::line(command));
     let Tested { succeeded, counter } = process::run_tests(command)?;
     let mut counts = counter.counts;

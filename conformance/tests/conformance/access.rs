@@ -1,6 +1,5 @@
 //! Access control: 403 until a permission is granted, 401 until the token is renewed, 429 until there is capacity.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::{
     core::v1::{ConfigMap, ServiceAccount},
@@ -11,7 +10,7 @@ use kube::{
     Client,
     api::{Api, DeleteParams, ListParams, PostParams},
 };
-use kube_conformance::{Badge, Follower, Proxy, Server, eventually, strategies};
+use kube_conformance::{Badge, Follower, Proxy, Server, claims, eventually, strategies};
 use kube_devserver::{Fault, Verb};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};

@@ -1,11 +1,10 @@
 //! Server-side apply, and who owns the fields that are written in other ways.
 
-use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use serde_json::{Value, json};
 
 claims! {

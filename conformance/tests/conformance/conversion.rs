@@ -1,10 +1,9 @@
 //! Custom resources in two versions, with a conversion webhook.
 
-use crate::claims;
 use crate::https::Webhook;
 use crate::maps::ask;
 use http::Request;
-use kube_conformance::{Server, eventually, in_time};
+use kube_conformance::{Server, claims, eventually, in_time};
 use serde_json::{Value, json};
 
 claims! {

@@ -1,6 +1,5 @@
 //! Custom resources that are defined and deleted while an informer runs.
 
-use crate::claims;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     api::{
@@ -9,7 +8,7 @@ use kube::{
     },
     core::PartialObjectMeta,
 };
-use kube_conformance::{Follower, Server, eventually, strategies};
+use kube_conformance::{Follower, Server, claims, eventually, strategies};
 use kube_informer::source::ListWatch;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,9 @@
 //! Versions that have expired by compaction.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, strategies};
+use kube_conformance::{Follower, Server, claims, strategies};
 
 claims! {
     shared: [],

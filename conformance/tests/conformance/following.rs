@@ -1,10 +1,9 @@
 //! The cache reflects concurrent writes in any order.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube_conformance::{Follower, Random, Server, strategies};
+use kube_conformance::{Follower, Random, Server, claims, strategies};
 use kube_informer::{
     cache::Store,
     wire::{FieldSelector, LabelSelector},

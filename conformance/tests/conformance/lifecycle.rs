@@ -1,10 +1,9 @@
 //! Deletions without controllers.
 
-use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use serde_json::{Value, json};
 
 claims! {

@@ -1,9 +1,8 @@
 //! Lists: every version, match and page size.
 
-use crate::claims;
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use kube_informer::{
     source::{ListWatch, Pager},
     wire::{LabelSelector, ListOptions, ResourceVersion, VersionMatch},

@@ -1,10 +1,8 @@
-//! Claims that are checked against the devserver.
+//! Claims about a Kubernetes API, checked against the devserver, or against the kube-apiserver that `cargo xtask test cluster` starts.
 //!
-//! `cluster.rs` is the target that checks them against a real kube-apiserver.
+//! `cluster.rs` has the claims that need other programs.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
-
-use kube_conformance::on_devserver as claims;
 
 mod maps;
 mod objects;

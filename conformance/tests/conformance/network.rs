@@ -1,10 +1,9 @@
 //! Connections that are cut, stalled, split and delayed, from a seed.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Disturbance, Follower, Random, Server, strategies};
+use kube_conformance::{Disturbance, Follower, Random, Server, claims, strategies};
 
 claims! {
     shared: [

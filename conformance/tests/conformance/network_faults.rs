@@ -1,7 +1,6 @@
 //! The time in which network faults are noticed, and the requests that they cost.
 
-use crate::claims;
-use kube_conformance::{Direction, FaultRound, NetworkFault, Reaction, Server};
+use kube_conformance::{Direction, FaultRound, NetworkFault, Reaction, Server, claims};
 use kube_informer::reflector::Strategy;
 use std::time::Duration;
 use tokio::join;

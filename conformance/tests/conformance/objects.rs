@@ -1,9 +1,8 @@
 //! Objects as they are written and read, down to the JSON.
 
-use crate::claims;
 use crate::maps::{Maps, ask};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use serde_json::{Value, json};
 
 claims! {

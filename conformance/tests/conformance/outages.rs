@@ -1,10 +1,9 @@
 //! Servers that are killed and restarted, and servers without access to etcd.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, eventually, in_time, strategies};
+use kube_conformance::{Follower, Server, claims, eventually, in_time, strategies};
 use kube_informer::{
     source::{Error, ListerWatcher},
     wire::{WatchEvent, WatchOptions},

@@ -1,10 +1,9 @@
 //! What users may do: the messages of refusals, roles, impersonation, reviews and tokens of service accounts.
 
-use crate::claims;
 use crate::maps::ask;
 use http::{Request, request::Builder};
 use kube::Client;
-use kube_conformance::{Server, eventually};
+use kube_conformance::{Server, claims, eventually};
 use serde_json::{Value, json};
 
 claims! {

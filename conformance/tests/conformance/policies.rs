@@ -1,10 +1,9 @@
 //! Validating admission policies, and the match conditions of webhooks.
 
-use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, eventually};
+use kube_conformance::{Server, claims, eventually};
 use serde_json::{Value, json};
 
 claims! {

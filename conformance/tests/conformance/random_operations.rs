@@ -1,8 +1,7 @@
 //! Random operations have the same results on the server under test and on a devserver.
 
-use crate::claims;
 use kube_conformance::{
-    Server,
+    Server, claims,
     comparison::{Comparison, SEQUENCE},
 };
 

@@ -1,10 +1,9 @@
 //! A recording of a server has every version that the server returned, and the state of every moment.
 
-use crate::claims;
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams};
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use kube_history::{Event, History, Kind, RecorderOptions};
 use kube_informer::{history::Recording, reflector::Reflector, source::ListWatch};
 use serde_json::{Value, json};

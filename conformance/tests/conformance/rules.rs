@@ -1,10 +1,9 @@
 //! Rules of custom resources in the Common Expression Language: `x-kubernetes-validations`.
 
-use crate::claims;
 use crate::maps::ask;
 use crate::schemas::{Custom, assert_causes, causes};
 use http::Request;
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use serde_json::{Value, json};
 
 claims! {

@@ -1,10 +1,9 @@
 //! Custom resources with schemas: validation, defaults, pruning, versions and subresources.
 
-use crate::claims;
 use crate::maps::ask;
 use http::Request;
 use kube::Client;
-use kube_conformance::{Server, eventually};
+use kube_conformance::{Server, claims, eventually};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,10 +1,9 @@
 //! Sharded lists and watches: every object is in exactly one shard.
 
-use crate::claims;
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, eventually, strategies, versions};
+use kube_conformance::{Follower, Server, claims, eventually, strategies, versions};
 use kube_informer::{Informer, source::ListWatch, wire::ListOptions, wire::ShardSelector};
 use std::collections::BTreeSet;
 

@@ -1,13 +1,12 @@
 //! Unknown and duplicate fields in requests, by the parameter `fieldValidation`.
 
-use crate::claims;
 use crate::maps::Maps;
 use crate::schemas::Custom;
 use http::Request;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, client::Body};
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use serde_json::{Value, json};
 
 claims! {

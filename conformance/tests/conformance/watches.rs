@@ -1,10 +1,9 @@
 //! Watches: start versions, events and ends.
 
-use crate::claims;
 use crate::maps::Maps;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_conformance::{Server, in_time};
+use kube_conformance::{Server, claims, in_time};
 use kube_informer::{
     source::{Error, ListerWatcher, RawObject, Watch},
     wire::{

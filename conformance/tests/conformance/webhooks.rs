@@ -1,12 +1,11 @@
 //! Admission webhooks over HTTPS.
 
-use crate::claims;
 use crate::https::Webhook;
 use crate::maps::{Maps, ask};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::{Server, eventually};
+use kube_conformance::{Server, claims, eventually};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 

@@ -1,10 +1,9 @@
 //! Writes that a server rejects or changes.
 
-use crate::claims;
 use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_conformance::Server;
+use kube_conformance::{Server, claims};
 use kube_informer::{Informer, source::Encoding};
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Random faults from a seed, for a minute, during five hundred writes per second.
+//! Random faults from a seed during five hundred writes per second.
 
 use crate::harness::{Harness, strategies};
 use kube_devserver::{DevServer, Fault, Verb, Versions};
@@ -79,9 +79,9 @@ async fn check_recovery(harness: Harness, mut random: Random, ticks: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cache_converges_after_a_minute_of_random_faults() {
+async fn a_decoded_cache_converges_after_random_faults() {
     for (seed, config) in strategies().into_iter().enumerate() {
-        check_recovery(Harness::new(with_short_backoff(config)), Random(seed as u64 + 1), 6000).await;
+        check_recovery(Harness::new(with_short_backoff(config)), Random(seed as u64 + 1), 1500).await;
     }
 }
 
@@ -91,7 +91,7 @@ async fn a_compressed_cache_converges_after_random_faults() {
         check_recovery(
             Harness::with_storage(Storage::Compressed, with_short_backoff(config)),
             Random(seed as u64 + 1),
-            3000,
+            1200,
         )
         .await;
     }

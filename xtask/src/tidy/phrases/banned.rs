@@ -1,5 +1,7 @@
 //! The list of banned wording, and the search for it in a sentence.
 
+use std::collections::HashMap;
+
 const LIST: &str = include_str!("banned.txt");
 
 /// Marks that count as words.
@@ -7,7 +9,11 @@ const MARKS: [char; 3] = [',', ';', ':'];
 
 /// The parsed list.
 #[derive(Debug)]
-pub(crate) struct Banned(Vec<Rule>);
+pub(crate) struct Banned {
+    rules: Vec<Rule>,
+    /// The rules that may match at a word, by that word or `*`.
+    by_first_word: HashMap<&'static str, Vec<usize>>,
+}
 
 /// One pattern with its replacement.
 #[derive(Debug)]
@@ -27,16 +33,33 @@ pub(crate) struct Hit {
 impl Banned {
     pub(crate) fn new() -> Self {
         let lines = LIST.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        Self(lines.flat_map(rules).collect())
+        let rules: Vec<Rule> = lines.flat_map(rules).collect();
+        let mut by_first_word: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, rule) in rules.iter().enumerate() {
+            for word in &rule.words[0] {
+                by_first_word.entry(*word).or_default().push(index);
+            }
+        }
+        Self { rules, by_first_word }
     }
 
-    /// Returns the first banned phrase in the sentence.
+    /// Returns the banned phrase in the sentence that is first in the list.
     pub(crate) fn find(&self, sentence: &str) -> Option<Hit> {
         let words = words(sentence);
-        self.0.iter().find_map(|rule| {
-            let found = words.windows(rule.words.len()).find(|window| rule.matches(window))?;
-            Some(Hit { phrase: found.join(" "), replacement: rule.replacement })
-        })
+        let mut first: Option<(usize, &[String])> = None;
+        for (start, word) in words.iter().enumerate() {
+            let rules = [word.as_str(), "*"].map(|first| self.by_first_word.get(first));
+            for &index in rules.into_iter().flatten().flatten() {
+                let rule = &self.rules[index];
+                let window = words.get(start..start + rule.words.len());
+                let found = window.filter(|window| rule.matches(window));
+                if let Some(found) = found.filter(|_| first.is_none_or(|(first, _)| index < first)) {
+                    first = Some((index, found));
+                }
+            }
+        }
+        let (index, found) = first?;
+        Some(Hit { phrase: found.join(" "), replacement: self.rules[index].replacement })
     }
 }
 

@@ -260,11 +260,11 @@ async fn no_task_is_left() -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the number of lives: `PROPTEST_CASES`, or 100.
+/// Returns the number of lives: `PROPTEST_CASES`, or 30.
 fn lives() -> ProptestConfig {
     let default = ProptestConfig::default();
     let is_set = std::env::var_os("PROPTEST_CASES").is_some();
-    ProptestConfig { cases: if is_set { default.cases } else { 100 }, failure_persistence: None, ..default }
+    ProptestConfig { cases: if is_set { default.cases } else { 30 }, failure_persistence: None, ..default }
 }
 
 proptest! {

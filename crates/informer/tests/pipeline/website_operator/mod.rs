@@ -253,7 +253,7 @@ async fn one_replica_works_and_another_one_takes_over_at_once_when_it_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_of_requeues_changes_nothing() {
+async fn four_hours_of_requeues_change_nothing() {
     let world = World::new().await;
     let operator = world.start(Dns::default());
     world.create("shop", "one").await;
@@ -263,13 +263,13 @@ async fn a_day_of_requeues_changes_nothing() {
     assert_eq!(versions.len(), 4, "{versions:?}");
     let requests = world.server.faults().inject(Fault::stall(Duration::ZERO).on(Verb::Patch));
     let mut outcomes = operator.handle.outcomes();
-    sleep(Duration::from_secs(24 * 60 * 60)).await;
+    sleep(Duration::from_secs(4 * 60 * 60)).await;
     let mut count = 0;
     while let Ok(Some(outcome)) = tokio::time::timeout(Duration::ZERO, outcomes.next()).await {
         assert!(outcome.is_success(), "{outcome:?}");
         count += 1;
     }
-    assert_eq!(count, 24 * 60 * 60 / INTERVAL.as_secs(), "one reconcile for each interval");
+    assert_eq!(count, 4 * 60 * 60 / INTERVAL.as_secs(), "one reconcile for each interval");
     assert_eq!(requests.hits(), 3 * count, "one apply for each owned object, and none for the status");
     assert_eq!(world.versions().await, versions, "nothing was written");
     operator.stop().await;
