@@ -33,7 +33,7 @@ fn generate_and_test(workspace: &Workspace, root: &Path, folder: &Path) -> Resul
     }
     // The same versions as here, so that dependencies are neither downloaded nor built again.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).context("cannot copy Cargo.lock")?;
-    let mut tests = cargo(workspace, folder, "test");
+    let mut tests = cargo(workspace, root, folder, "test");
     println!("{}", process::line(&tests));
     let Tested { succeeded, counter } = process::run_tests(&mut tests)?;
     let mut counts = counter.counts;
@@ -41,11 +41,11 @@ fn generate_and_test(workspace: &Workspace, root: &Path, folder: &Path) -> Resul
     if !succeeded {
         return Ok(StepResult { verdict: Verdict::Failed("its tests".to_owned()), counts: Some(counts) });
     }
-    let mut clippy = cargo(workspace, folder, "clippy");
+    let mut clippy = cargo(workspace, root, folder, "clippy");
     clippy.args(["--all-targets", "--", "-D", "warnings"]);
     let mut format = process::cargo(["fmt", "--check"]);
     format.current_dir(folder);
-    let mut example = cargo(workspace, folder, "run");
+    let mut example = cargo(workspace, root, folder, "run");
     example.args(["--example", "local"]);
     for (command, failure) in
         [(&mut clippy, "clippy"), (&mut format, "its format"), (&mut example, "its example")]
@@ -60,10 +60,10 @@ fn generate_and_test(workspace: &Workspace, root: &Path, folder: &Path) -> Resul
 }
 
 /// Returns a cargo command in the project, with the target directory and the profile of this workspace.
-fn cargo(workspace: &Workspace, folder: &Path, command: &str) -> Command {
+fn cargo(workspace: &Workspace, root: &Path, folder: &Path, command: &str) -> Command {
     let mut cargo = process::cargo([command]);
     cargo.current_dir(folder).arg("--target-dir").arg(&workspace.target);
-    cargo.args(["--config", "profile.dev.debug='line-tables-only'"]);
-    cargo.args(["--config", "profile.dev.package.'*'.debug=false"]);
+    // The profiles of the manifest, so that dependencies are not built again.
+    cargo.arg("--config").arg(root.join("Cargo.toml"));
     cargo
 }

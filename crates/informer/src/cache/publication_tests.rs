@@ -11,8 +11,10 @@ use std::{
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
+        mpsc,
     },
     thread,
+    time::Duration,
 };
 
 fn config_map(name: u64, version: u64) -> Arc<ConfigMap> {
@@ -136,6 +138,18 @@ fn another_thread_reads_every_change_that_it_knows_of() {
 /// Index functions run while the store is locked.
 #[test]
 fn an_index_function_can_read_the_store() {
+    let (done, is_done) = mpsc::channel();
+    // On its own thread, so that a deadlock is a failure.
+    let test = thread::spawn(move || {
+        check_index_function_that_reads_the_store();
+        done.send(()).unwrap();
+    });
+    let result = is_done.recv_timeout(Duration::from_secs(60));
+    assert_ne!(result, Err(mpsc::RecvTimeoutError::Timeout), "the index function waits for its own writer");
+    test.join().unwrap();
+}
+
+fn check_index_function_that_reads_the_store() {
     let own: Arc<OnceLock<Store<ConfigMap>>> = Arc::default();
     let seen = Arc::clone(&own);
     let size = move |_: &ConfigMap| seen.get().map(|store| store.len().to_string());
