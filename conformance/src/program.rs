@@ -39,7 +39,7 @@ struct Talk {
 }
 
 impl Program {
-    /// Returns true if the path of the program is set.
+    /// Returns true if the variable with the path of the program is set.
     pub(crate) fn is_given() -> bool {
         std::env::var_os(VARIABLE).is_some()
     }
@@ -51,13 +51,16 @@ impl Program {
     }
 
     fn start() -> Self {
-        let program =
-            std::env::var_os(VARIABLE).expect("`cargo xtask test cluster` says where the program is");
-        let mut command = Command::new(program);
+        let program = std::env::var_os(VARIABLE)
+            .unwrap_or_else(|| panic!("{VARIABLE} is not set; `cargo xtask test cluster` sets it"));
+        let mut command = Command::new(&program);
         if let Some(folder) = std::env::var_os(FOLDER) {
             command.arg("-within").arg(folder);
         }
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.unwrap_or_else(|error| {
+            panic!("cannot start {}, the value of {VARIABLE}: {error}", program.display())
+        });
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut talk = Talk { input, output: BufReader::new(output).lines() };
         Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk), _child: child }

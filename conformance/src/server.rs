@@ -49,7 +49,7 @@ pub struct Paused<'s> {
 }
 
 impl Server {
-    /// Returns the shared kube-apiserver if the variable with its program is set, otherwise a devserver for one test.
+    /// Returns the shared kube-apiserver if `CLUSTER_PROGRAM` is set, otherwise a devserver for one test.
     pub async fn under_test() -> Self {
         if Program::is_given() { Self::real().await } else { Self::dev().await }
     }

@@ -183,9 +183,8 @@ fn contents(directory: &Path) -> Result<Vec<PathBuf>> {
 
 fn test_command(programs: &Programs) -> Command {
     // The claims of `conformance` use kube-apiserver if CLUSTER_PROGRAM is set. `cluster` needs the other programs.
-    let targets = ["--test", "conformance", "--test", "cluster"];
     let mut command = process::cargo(["test", "--workspace", "--no-fail-fast"]);
-    command.args(targets);
+    command.args(["--test", "conformance", "--test", "cluster"]);
     command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.directory);
     command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
     command.env("CLUSTER_CONTROLLERS", &programs.controllers);

@@ -28,7 +28,8 @@ use crate::test_counts::TestCounts;
 use crate::tidy;
 use crate::web;
 
-const THREADS_PER_CORE: usize = 3;
+/// The number of tests that run at the same time on each core: many wait for a timeout or for a program.
+const TESTS_PER_CORE: usize = 3;
 
 /// The workspace, and the version of kube-apiserver for its tests if it is not that of `cluster/go.mod`.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +65,7 @@ fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
         Step::QuickTests => {
             let mut command =
                 process::cargo(["test", "--workspace", "--lib", "--test", "pipeline", "--no-fail-fast"]);
-            // `tests` has the default number.
+            // An eighth of the default, with which `tests` runs them.
             test(command.env("PROPTEST_CASES", "32"))
         }
         // All targets with unit or integration tests. Bench targets without a harness would run as tests without this option, and
@@ -108,9 +109,8 @@ fn check(command: &mut Command) -> Result<StepResult> {
 }
 
 fn test(command: &mut Command) -> Result<StepResult> {
-    // Many tests wait for a timeout or for a program.
     if let Ok(cores) = thread::available_parallelism() {
-        command.env("RUST_TEST_THREADS", (THREADS_PER_CORE * cores.get()).to_string());
+        command.env("RUST_TEST_THREADS", (TESTS_PER_CORE * cores.get()).to_string());
     }
     println!("{}", process::line(command));
     let Tested { succeeded, counter } = process::run_tests(command)?;

@@ -41,7 +41,8 @@ impl Home {
 
     /// Returns the command of a program in this home.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let path: OsString = std::env::var_os(program).expect("`cargo xtask test cluster` says where it is");
+        let path: OsString = std::env::var_os(program)
+            .unwrap_or_else(|| panic!("{program} is not set; `cargo xtask test cluster` sets it"));
         let mut command = Command::new(path);
         command.args(arguments).env_clear().env("HOME", &self.0).env("TZ", "UTC");
         command.stdin(Stdio::null()).kill_on_drop(true);

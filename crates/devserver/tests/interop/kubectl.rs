@@ -43,8 +43,8 @@ pub(crate) fn newest_kubectl_of(start: impl Fn() -> Cluster, test: impl Fn(&Kube
 }
 
 fn programs() -> Vec<PathBuf> {
-    let listed =
-        std::env::var_os("INTEROP_KUBECTL").expect("`cargo xtask test interop` says where kubectl is");
+    let listed = std::env::var_os("INTEROP_KUBECTL")
+        .expect("INTEROP_KUBECTL is not set; `cargo xtask test interop` sets it");
     std::env::split_paths(&listed).collect()
 }
 
