@@ -3,7 +3,10 @@
 use super::source::{OBJECTS, ScriptedInformer, changed, informer};
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::controller::{Action, Controller, ErrorPolicy};
+use kube_informer::{
+    controller::{Action, Controller, ErrorPolicy},
+    source::RawObject,
+};
 use kube_informer_bench_client::{
     recorder::{Goal, Recorder, SENT, now},
     usage::Usage,
@@ -63,7 +66,7 @@ pub(super) async fn measure(rounds: u64, milliseconds: u64) -> Result<Value, Str
         pod.metadata.annotations = Some([(SENT.to_owned(), now().to_string())].into());
         Some((pod, (Some(ticks), turn + 1)))
     });
-    let ScriptedInformer { informer, start_changes } = informer(events)?;
+    let ScriptedInformer { informer, start_changes } = informer(events.map(RawObject::from))?;
     informer.start();
     let reconciles = Arc::new(Reconciles::default());
     let (trigger, triggered) = mpsc::channel(1);

@@ -5,6 +5,7 @@ use futures_util::stream;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Event,
+    source::RawObject,
     subscription::{Policy, SubscribeOptions},
 };
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use std::{
 /// Returns the events per second that reach each handler.
 pub(super) async fn measure(handlers: u64, events: u64) -> Result<Value, String> {
     // Created in advance, so that only delivery is measured.
-    let changes: Vec<_> = (0..events).map(changed).collect();
+    let changes: Vec<_> = (0..events).map(changed).map(RawObject::from).collect();
     let ScriptedInformer { informer, start_changes } = informer(stream::iter(changes))?;
     let counts: Vec<_> = (0..handlers).map(|_| Arc::new(AtomicU64::new(0))).collect();
     for count in &counts {

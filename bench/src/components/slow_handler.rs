@@ -3,7 +3,7 @@
 use super::source::{OBJECTS, ScriptedInformer, changed, informer};
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{Event, subscription::Async};
+use kube_informer::{Event, source::RawObject, subscription::Async};
 use kube_informer_bench_client::{
     latency::Latencies,
     recorder::{Goal, Recorder, SENT, now},
@@ -32,7 +32,7 @@ pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, Stri
         let burst: Vec<_> = (turn..turn + BURST).map(stamped).collect();
         Some((stream::iter(burst), (Some(ticks), turn + BURST)))
     });
-    let ScriptedInformer { informer, start_changes } = informer(bursts.flatten())?;
+    let ScriptedInformer { informer, start_changes } = informer(bursts.flatten().map(RawObject::from))?;
     let recorders: Vec<_> = (0..OTHERS).map(|_| Arc::new(Recorder::default())).collect();
     for recorder in &recorders {
         let recorder = Arc::clone(recorder);

@@ -4,7 +4,7 @@ use futures_util::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Informer,
-    source::{FromFns, Page, Watch},
+    source::{FromFns, Page, RawObject, Watch},
     wire::{ManagedFields, ResourceVersion, WatchEvent},
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ pub(super) struct ScriptedInformer {
 /// Creates an informer with these changes.
 pub(super) fn informer<S>(changes: S) -> Result<ScriptedInformer, String>
 where
-    S: Stream<Item = Pod> + Send + Sync + 'static,
+    S: Stream<Item = RawObject<Pod>> + Send + Sync + 'static,
 {
     let start_changes = Arc::new(Notify::new());
     let started = Arc::clone(&start_changes);
@@ -51,10 +51,10 @@ where
             // A second watch has no changes.
             let changes = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
             async move {
-                let Some(changes) = changes else { return Ok(Watch::new(stream::pending())) };
+                let Some(changes) = changes else { return Ok(Watch::from_raw(stream::pending())) };
                 let wait = stream::once(async move { started.notified().await }).filter_map(async |()| None);
                 let changes = changes.map(|pod| Ok(WatchEvent::Modified(pod)));
-                Ok(Watch::new(wait.chain(changes).chain(stream::pending())))
+                Ok(Watch::from_raw(wait.chain(changes).chain(stream::pending())))
             }
         },
     );

@@ -138,8 +138,8 @@ impl SourceCoverage {
 enum ChangeKind {
     /// A full list, or the changes since a restored state.
     List,
-    /// A batch of changes.
-    Batch,
+    /// A batch of this many changes.
+    Batch(usize),
 }
 
 impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
@@ -159,7 +159,10 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
             let version = self.sync.version_reached(self.source, self.version.clone());
             let mut edit = match kind {
                 ChangeKind::List => writer.edit(),
-                ChangeKind::Batch => writer.batch(),
+                ChangeKind::Batch(changes) => {
+                    events.expect_changes(changes);
+                    writer.batch()
+                }
             };
             match &self.saver {
                 Some(saver) => saver.record(events, |events| change(&mut edit, events)),
@@ -239,13 +242,14 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
         self.sync.received(self.source, ingested.map(Delta::key));
         self.version = batch.version.or(self.version.take());
         let coverage = Arc::clone(&self.coverage);
-        let published = self.publish(batch.received, ChangeKind::Batch, |edit, events| {
-            for delta in batch.deltas {
-                if coverage.accepts(edit, &delta) {
-                    edit.apply_to(delta, events);
+        let published =
+            self.publish(batch.received, ChangeKind::Batch(batch.deltas.len()), |edit, events| {
+                for delta in batch.deltas {
+                    if coverage.accepts(edit, &delta) {
+                        edit.apply_to(delta, events);
+                    }
                 }
-            }
-        });
+            });
         if published {
             self.times.send_modify(|times| times.received = Some(batch.received));
             self.sync.notify();

@@ -129,12 +129,15 @@ impl<K: Resource> StoredObject<K> {
 
     /// Returns whether `object` has the same uid, version and content.
     pub(crate) fn is_same_state(&self, object: &Object<K>) -> bool {
-        let has_same_version = match (self.as_encoded(), object.as_encoded()) {
+        // Checked first, because it does not read the stored object.
+        if self.differs_from(object.content()) {
+            return false;
+        }
+        match (self.as_encoded(), object.as_encoded()) {
             (Some(one), Some(other)) => one.is_same_state(other),
             (_, None) => self.is_state(&Identity::of(object.get())),
             (None, Some(other)) => other.is_state(&Identity::of(&*self.object())),
-        };
-        has_same_version && !self.differs_from(object.content())
+        }
     }
 }
 

@@ -186,6 +186,8 @@ pub(crate) struct EventBatch<K> {
     /// The number of changes, whether or not they are in `entries`.
     pub(super) changes: u64,
     audience: Audience,
+    /// The expected number of changes.
+    expected: usize,
 }
 
 /// The kinds of events that the current subscribers receive. Other events are not collected.
@@ -201,7 +203,12 @@ pub(super) enum Audience {
 
 impl<K> EventBatch<K> {
     pub(super) fn new(audience: Audience) -> Self {
-        Self { entries: Vec::new(), changes: 0, audience }
+        Self { entries: Vec::new(), changes: 0, audience, expected: 1 }
+    }
+
+    /// Sets the expected number of changes, for which memory is allocated at once.
+    pub(crate) fn expect_changes(&mut self, expected: usize) {
+        self.expected = expected;
     }
 }
 
@@ -213,7 +220,11 @@ impl<K> EventSink<K> for EventBatch<K> {
         }
         match self.entries.last_mut() {
             Some(LogEntry::Changes(events)) if events.len() < max_entry_len(&event) => events.push(event),
-            _ => self.entries.push(LogEntry::Changes(vec![event])),
+            _ => {
+                let mut events = Vec::with_capacity(self.expected.min(max_entry_len(&event)));
+                events.push(event);
+                self.entries.push(LogEntry::Changes(events));
+            }
         }
     }
 
