@@ -1,6 +1,6 @@
 //! Every kind with a type in k8s-openapi.
 
-use super::{Kind, Made, View};
+use super::{Kind, Made, View, as_json::AsJson};
 use k8s_openapi::{
     Resource,
     api::{
@@ -11,12 +11,27 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions,
     kube_aggregator::pkg::apis::apiregistration,
 };
-use kube_informer::source::ListWatch;
-use std::collections::{BTreeMap, BTreeSet};
+use kube::api::DynamicObject;
+use kube_informer::source::{Encoding, ListWatch, ListerWatcher};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The part of an object that a cache must contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fields {
+    /// All fields.
+    All,
+    /// The fields of the Rust type: the devserver does not set missing required fields, and protobuf cannot omit them.
+    OfType,
+}
 
 /// Compares a cache of each type with the server, and returns the kinds.
 macro_rules! check_each {
-    ($made:ident, $view:ident, $($module:ident::$version:ident: [$($kind:ident),* $(,)?],)*) => {{
+    ($made:ident, $fields:ident, $($module:ident::$version:ident: [$($kind:ident),* $(,)?],)*) => {{
         let mut checked = BTreeSet::new();
         $($({
             type Checked = $module::$version::$kind;
@@ -24,7 +39,12 @@ macro_rules! check_each {
             if let Some(made) = $made.get(&kind) {
                 let namespace = made.namespace.as_deref();
                 let source = ListWatch::<Checked>::for_kind(made.client.clone(), namespace, &());
-                made.check(source, $view).await;
+                let (source, view) = match $fields {
+                    Fields::All => (source, View::Whole),
+                    Fields::OfType => (source.encoding(Encoding::Json), View::Decoded(decode_again::<Checked>)),
+                };
+                let source: Arc<dyn ListerWatcher<DynamicObject>> = Arc::new(AsJson(source));
+                made.check(source, view).await;
                 checked.insert(kind);
             }
         })*)*
@@ -32,8 +52,13 @@ macro_rules! check_each {
     }};
 }
 
-pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, view: View) -> BTreeSet<Kind> {
-    check_each! { made, view,
+/// Decodes an object as `K`, and returns what `K` has of it.
+fn decode_again<K: DeserializeOwned + Serialize>(object: Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<K>(object).unwrap()).unwrap()
+}
+
+pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, fields: Fields) -> BTreeSet<Kind> {
+    check_each! { made, fields,
         core::v1: [
             ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
             PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount,
