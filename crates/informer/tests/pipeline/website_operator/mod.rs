@@ -1,6 +1,6 @@
 //! The example `website_operator` under faults and restarts.
 
-mod lives;
+mod random_steps;
 #[path = "../../../examples/website_operator/operator.rs"]
 mod operator;
 mod permissions;

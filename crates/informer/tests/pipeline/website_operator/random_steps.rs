@@ -1,6 +1,6 @@
-//! Random lives of the operator: every fault of the development server, restarts and kills.
+//! Random sequences of steps with the operator: every fault of the development server, restarts and kills.
 //!
-//! `PROPTEST_CASES=1000` runs 1,000 lives instead of the default.
+//! `PROPTEST_CASES=1000` runs 1,000 sequences instead of the default.
 
 use super::{
     World,
@@ -193,8 +193,8 @@ async fn attempt<T>(request: impl Future<Output = kube::Result<T>>) {
     let _ = timeout(Duration::from_secs(10), request).await;
 }
 
-/// One life of the operator, with restarts. At the end, the desired state is reached.
-async fn live(steps: Vec<Step>) -> Result<(), TestCaseError> {
+/// Runs steps with the operator, which may restart it. At the end, the desired state is reached.
+async fn run_steps(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let world = World::new().await;
     let mut process = Process::start(&world, Dns::default());
     for (number, step) in steps.into_iter().enumerate() {
@@ -260,19 +260,19 @@ async fn no_task_is_left() -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the number of lives: `PROPTEST_CASES`, or 30.
-fn lives() -> ProptestConfig {
+/// Returns the number of sequences: `PROPTEST_CASES`, or 30.
+fn sequences() -> ProptestConfig {
     let default = ProptestConfig::default();
     let is_set = std::env::var_os("PROPTEST_CASES").is_some();
     ProptestConfig { cases: if is_set { default.cases } else { 30 }, failure_persistence: None, ..default }
 }
 
 proptest! {
-    #![proptest_config(lives())]
+    #![proptest_config(sequences())]
 
     #[test]
-    fn the_desired_state_is_reached_in_every_life(steps in proptest::collection::vec(step(), 1..50)) {
+    fn the_desired_state_is_reached_after_random_steps(steps in proptest::collection::vec(step(), 1..50)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(live(steps))?;
+        runtime.block_on(run_steps(steps))?;
     }
 }
