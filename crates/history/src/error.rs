@@ -30,8 +30,8 @@ pub enum RecordError {
     /// The kind was not returned by [`Recorder::add_kind`](crate::Recorder::add_kind) of this folder.
     #[error("unknown kind {0:?}: call `add_kind` first")]
     UnknownKind(crate::kind::KindId),
-    /// The object has no valid name, or its bytes are malformed.
-    #[error("object of kind {kind} has no valid metadata.name")]
+    /// The object has no valid name, or its bytes are malformed, so that it cannot be identified or redacted.
+    #[error("object of kind {kind} cannot be recorded: it is malformed or has no valid metadata.name")]
     InvalidObject {
         /// The kind.
         kind: String,

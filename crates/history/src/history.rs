@@ -89,30 +89,30 @@ impl History {
     /// Opens a folder.
     ///
     /// # Errors
-    /// [`ReadError::Empty`] if it has no history, [`ReadError::UnsupportedFormat`] if it was written in another format.
+    /// [`ReadError::Empty`] if it has no history, [`ReadError::UnsupportedFormat`] if it was written in another format,
+    /// [`ReadError::Io`] if a file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let folder = path.as_ref().to_owned();
         let mut history = Self { folder, segments: Vec::new(), unreadable: Vec::new() };
         history.refresh()?;
-        if history.segments.is_empty() {
-            return Err(ReadError::Empty { path: history.folder });
-        }
         Ok(history)
     }
 
     /// Adds the changes that have been written since, and removes the segments that the retention has removed.
     ///
     /// # Errors
-    /// [`ReadError::Io`].
+    /// As [`open`](Self::open). [`ReadError::Empty`] if the folder or all of its segments were removed. The history then has the same
+    /// segments as before.
     pub fn refresh(&mut self) -> Result<(), ReadError> {
         let numbers = segment_numbers(&self.folder)?;
-        let mut known: BTreeMap<u64, Arc<SegmentSlot>> =
-            self.segments.drain(..).map(|slot| (slot.preamble.number, slot)).collect();
-        self.unreadable.clear();
+        let known: BTreeMap<u64, &Arc<SegmentSlot>> =
+            self.segments.iter().map(|slot| (slot.preamble.number, slot)).collect();
+        let mut refreshed =
+            Self { folder: self.folder.clone(), segments: Vec::new(), unreadable: Vec::new() };
         let mut unreadable_since = None;
         for number in numbers {
-            let slot = match known.remove(&number) {
-                Some(slot) => slot,
+            let slot = match known.get(&number) {
+                Some(slot) => Arc::clone(slot),
                 None => match Segment::open(&self.folder, number, Access::Read) {
                     Ok(segment) => Arc::new(SegmentSlot {
                         preamble: segment.preamble(),
@@ -128,17 +128,21 @@ impl History {
                 },
             };
             if let Some(path) = unreadable_since.take() {
-                self.add_unreadable(&path, Some(slot.preamble.started))?;
+                refreshed.add_unreadable(&path, Some(slot.preamble.started))?;
             }
-            self.segments.push(slot);
+            refreshed.segments.push(slot);
         }
         if let Some(path) = unreadable_since {
-            self.add_unreadable(&path, None)?;
+            refreshed.add_unreadable(&path, None)?;
+        }
+        if refreshed.segments.is_empty() {
+            return Err(ReadError::Empty { path: refreshed.folder });
         }
         // Only the last segment grows, but the one before it may have grown before that was started.
-        for slot in self.segments.iter().rev().take(2) {
+        for slot in refreshed.segments.iter().rev().take(2) {
             slot.extend()?;
         }
+        *self = refreshed;
         Ok(())
     }
 
@@ -420,5 +424,47 @@ impl ObjectHistory<'_> {
         });
         let found = found.last();
         found.map_or(Ok(None), |(id, entry)| view.version(id, entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{folder::segment_path, options::RecorderOptions, recorder::Recorder};
+    use std::fs;
+    use testkit::TempFolder;
+
+    const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn recorded(folder: &TempFolder) -> History {
+        let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), START).unwrap();
+        recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), START).unwrap();
+        recorder.close(START).unwrap();
+        History::open(folder.path()).unwrap()
+    }
+
+    #[test]
+    fn a_refresh_after_the_folder_was_removed_fails_and_changes_nothing() {
+        let folder = TempFolder::new("kube-history-refresh");
+        let mut history = recorded(&folder);
+        fs::remove_dir_all(folder.path()).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(history.refresh(), Err(ReadError::Empty { .. })));
+            assert_eq!(history.span().unwrap().start, START);
+            assert!(history.at(START).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_refresh_that_cannot_open_a_segment_fails_and_changes_nothing() {
+        let folder = TempFolder::new("kube-history-refresh");
+        let mut history = recorded(&folder);
+        // A folder can be opened, but not read.
+        fs::create_dir(segment_path(folder.path(), 0)).unwrap();
+        assert!(matches!(history.refresh(), Err(ReadError::Io { .. })));
+        assert_eq!(history.span().unwrap().start, START);
+        fs::remove_dir(segment_path(folder.path(), 0)).unwrap();
+        history.refresh().unwrap();
+        assert_eq!(history.segments.len(), 1);
     }
 }

@@ -93,9 +93,10 @@ impl Kind {
         names.into_iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// Returns whether this is the kind `Secret`, which is recorded only if it is configured.
+    /// Returns whether this is the kind `Secret`, which is recorded only if it is configured. Its name is checked as well, because the
+    /// plural name may be given by the user.
     pub(crate) fn is_secret(&self) -> bool {
-        self.group.is_empty() && self.plural == "secrets"
+        self.group.is_empty() && (self.plural == "secrets" || self.kind == "Secret")
     }
 
     /// Returns whether both have the same group, version and plural name.
@@ -120,6 +121,15 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_is_secret_by_its_plural_name_or_its_kind() {
+        assert!(Kind::new("", "v1", "Secret", "secrets").is_secret());
+        assert!(Kind::new("", "v1", "Other", "secrets").is_secret());
+        assert!(Kind::new("", "v1", "Secret", "others").is_secret());
+        assert!(!Kind::new("example.com", "v1", "Secret", "secrets").is_secret());
+        assert!(!Kind::new("", "v1", "ConfigMap", "configmaps").is_secret());
+    }
 
     #[test]
     fn names_are_those_of_kubectl() {

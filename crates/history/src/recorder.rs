@@ -23,8 +23,8 @@ use std::{collections::HashSet, path::Path, sync::Arc};
 /// All methods take the current time. If the clock is set back, changes are recorded with the last time until the clock has reached
 /// it again.
 ///
-/// After an error of [`flush`](Self::flush), no change is lost: call it again. Only if the error [is fatal](RecordError::is_fatal),
-/// drop the recorder, open the folder again and list all kinds.
+/// After an error of [`flush`](Self::flush), call it again. Only if the error [is fatal](RecordError::is_fatal), changes may be lost: drop
+/// the recorder, open the folder again and list all kinds.
 #[derive(Debug)]
 pub struct Recorder {
     folder: Folder,
@@ -338,7 +338,8 @@ impl Recorder {
     /// Writes all changes to disk and makes them durable, starts a new segment if the current one is full, and removes old segments.
     ///
     /// # Errors
-    /// [`RecordError::Io`] if the disk is full or fails. No change is lost.
+    /// [`RecordError::Io`] if the disk is full or fails. No change is lost, and the next call tries again, unless the sync failed: then
+    /// the content of the disk is unknown, and each later call returns [`RecordError::SyncFailed`].
     pub fn flush(&mut self, now: Timestamp) -> Result<(), RecordError> {
         if self.sync_failed {
             return Err(RecordError::SyncFailed);

@@ -9,6 +9,9 @@
 //! After the last event the watch sends a bookmark with the version of the end of the range, and stays open. Wait for that version with
 //! [`Store::wait_for`](crate::Store::wait_for). Under paused time (`start_paused`), the original spacing takes no time.
 //!
+//! The first watch begins the replay, for all clones of the [`Replay`]. Each event is delivered at its time after that, also if the watch
+//! is closed and opened again.
+//!
 //! Selectors are not supported; use [`Replay::namespace`]. Files are read by the task of the informer.
 
 use crate::{
@@ -24,6 +27,7 @@ use kube_informer_wire::{
 };
 use serde::de::DeserializeOwned;
 use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 mod recording;
 
@@ -32,11 +36,12 @@ pub use recording::{LastError, Recording, RecordingSink, RecordingStatus};
 
 /// A watch in progress.
 struct Replaying<K> {
+    replay: Replay,
     /// The objects that exist at the start, if the watch starts with them.
     initial: std::vec::IntoIter<Version>,
     events: ReplayEvents,
-    /// The next event, if it is not due yet, and the time to wait for it.
-    waiting: Option<(ReplayEvent, Duration)>,
+    /// The next event, if it is not due yet.
+    waiting: Option<ReplayEvent>,
     /// The version up to which all events were sent.
     version: ResourceVersion,
     end: Option<ResourceVersion>,
@@ -67,7 +72,7 @@ fn raw_object<K>(version: &Version, decoder: &Decoder<K>) -> Result<RawObject<K>
 }
 
 fn check_selectors(is_everything: bool) -> Result<(), Error> {
-    let reason = "a replay does not support selectors: use `Replay::namespace`";
+    let reason = "label and field selectors are not supported by a replay; use `Replay::namespace`";
     if is_everything { Ok(()) } else { Err(Error::Transport(reason.into())) }
 }
 
@@ -77,21 +82,16 @@ impl<K> Replaying<K> {
         if let Some(object) = self.initial.next() {
             return Ok(WatchEvent::Added(raw_object(&object, &self.decoder)?));
         }
-        if self.waiting.is_none() {
-            let next = self.events.next().transpose().map_err(failed)?;
-            self.waiting = next.map(|event| {
-                let delay = event.delay;
-                (event, delay)
-            });
-        }
-        let Some((event, delay)) = self.waiting.take() else { return self.end().await };
+        let next = self.waiting.take().map(Ok).or_else(|| self.events.next());
+        let Some(event) = next.transpose().map_err(failed)? else { return self.end().await };
+        let delay = self.replay.time_until(&event, Instant::now().into_std());
         if delay > BOOKMARK_INTERVAL {
-            self.waiting = Some((event, delay - BOOKMARK_INTERVAL));
-            tokio::time::sleep(BOOKMARK_INTERVAL).await;
+            self.waiting = Some(event);
+            sleep(BOOKMARK_INTERVAL).await;
             return Ok(WatchEvent::Bookmark { version: self.version.clone(), initial_events_end: false });
         }
         if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+            sleep(delay).await;
         }
         if let Some(version) = event.object.version() {
             self.version = version.clone();
@@ -152,6 +152,7 @@ where
                 }
             };
             let replaying = Replaying {
+                replay: self.clone(),
                 version: version.unwrap_or(UNLISTED),
                 initial: initial.into_iter(),
                 waiting: None,
@@ -177,5 +178,64 @@ where
 
     fn decoder(&self) -> Option<Decoder<K>> {
         Some(decoder_of())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Informer;
+    use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::Pod;
+    use kube_history::{Kind, List, Recorder, RecorderOptions};
+    use kube_informer_wire::{Format, Raw};
+    use testkit::TempFolder;
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    /// Records a list at second 0, and a version of a pod at each second.
+    fn recorded(folder: &TempFolder, seconds: &[i64]) -> History {
+        let mut recorder = Recorder::open(folder.path(), RecorderOptions::default(), time(0)).unwrap();
+        let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).unwrap();
+        let version = Some(ResourceVersion::number(1));
+        recorder.list(List { kind, namespace: None, version, objects: [] }, time(0)).unwrap();
+        for (version, second) in (2..).zip(seconds) {
+            let json = format!(
+                r#"{{"metadata":{{"name":"a","namespace":"b","uid":"1","resourceVersion":"{version}"}}}}"#
+            );
+            let pod = Raw::new(Format::Json, json.into());
+            recorder.change(kind, EventType::Modified, &pod, time(*second)).unwrap();
+        }
+        recorder.close(time(*seconds.last().unwrap())).unwrap();
+        History::open(folder.path()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replay_delivers_events_that_are_hours_apart_at_their_times() {
+        let folder = TempFolder::new("kube-informer-replay");
+        let seconds = [1, 7_200, 20_000];
+        let history = recorded(&folder, &seconds);
+        let started = Instant::now();
+        let pods = Informer::<Pod>::from_source(history.replay(time(0)..time(20_000))).start().unwrap();
+        for (version, second) in (2..).zip(seconds) {
+            let version = ResourceVersion::number(version);
+            let arrived = pods.wait_for(&version);
+            tokio::time::timeout(Duration::from_secs(100_000), arrived).await.expect("it arrives").unwrap();
+            // Events are at most a second late after a watch is opened again.
+            let late = started.elapsed().as_secs_f64() - f64::from(i32::try_from(second).unwrap());
+            assert!((0.0..2.0).contains(&late), "version {version} is {late} s late");
+        }
+        pods.stop();
+        pods.stopped().await;
+    }
+
+    #[test]
+    fn selectors_are_rejected_with_a_reason() {
+        assert!(check_selectors(true).is_ok());
+        let chain = crate::boxed::error_chain(&check_selectors(false).unwrap_err());
+        let expected = "label and field selectors are not supported by a replay; use `Replay::namespace`";
+        assert!(chain.ends_with(expected), "{chain}");
     }
 }

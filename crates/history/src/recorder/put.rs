@@ -217,15 +217,50 @@ impl Recorder {
         if self.kinds[index].dictionary.is_some() || objects.len() < MIN_SAMPLES {
             return;
         }
-        // An object that cannot be redacted is rejected later.
-        let redacted: Vec<_> = objects.iter().map(|object| self.redact(index, object).ok()?).collect();
-        let objects = objects.iter().zip(&redacted);
-        let bytes: Vec<&[u8]> =
-            objects.map(|(object, redacted)| &redacted.as_ref().unwrap_or(object).bytes()[..]).collect();
+        // An object that cannot be redacted is skipped here, and rejected later.
+        let redacted = objects.iter().filter_map(|object| {
+            let redacted = self.redact(index, object).ok()?;
+            Some(redacted.unwrap_or_else(|| object.clone()))
+        });
+        let redacted: Vec<Raw> = redacted.collect();
+        let bytes: Vec<&[u8]> = redacted.iter().map(|object| &object.bytes()[..]).collect();
         let Some(dictionary) = Dictionary::from_objects(&bytes) else { return };
         let base = self.base(time);
         let state = &mut self.kinds[index];
         self.active.push(&Record::Dictionary { kind: state.id, content: dictionary.content() }, base);
         state.set_dictionary(Arc::new(dictionary), self.options.level);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, List, RecorderOptions};
+    use jiff::Timestamp;
+    use kube_informer_wire::Format;
+    use testkit::TempFolder;
+
+    #[test]
+    fn a_dictionary_has_no_object_that_cannot_be_redacted() {
+        let folder = TempFolder::new("kube-history-dictionary");
+        let options = RecorderOptions::default().redact("/data/*".parse().unwrap());
+        let mut recorder = Recorder::open(folder.path(), options, Timestamp::UNIX_EPOCH).unwrap();
+        let kind = Kind::new("", "v1", "ConfigMap", "configmaps");
+        let kind = recorder.add_kind(kind, Timestamp::UNIX_EPOCH).unwrap();
+        let object = |name: &str, end: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"1"}},"data":{{"a":"of {name}"}}{end}"#
+            );
+            Raw::new(Format::Json, json.into())
+        };
+        // The first object has a name, but is not valid JSON.
+        let mut objects = vec![object("malformed", ",}")];
+        objects.extend((0..MIN_SAMPLES).map(|number| object(&format!("valid-{number}"), "}")));
+        let list = List { kind, namespace: None, version: None, objects };
+        let error = recorder.list(list, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert!(matches!(error, RecordError::InvalidObject { .. }), "{error:?}");
+        let dictionary = recorder.kinds[0].dictionary.as_ref().expect("enough objects are valid");
+        let content = String::from_utf8_lossy(dictionary.dictionary.content());
+        assert!(content.contains("valid-0") && !content.contains("of "), "{content}");
     }
 }

@@ -263,7 +263,10 @@ fn objects_without_a_name_are_rejected() {
         let raw = Raw::new(Format::Json, json.into());
         for event in [EventType::Added, EventType::Deleted] {
             let error = recorder.change(kind, event, &raw, time(0)).unwrap_err();
-            assert_eq!(error.to_string(), "object of kind pods has no valid metadata.name");
+            assert_eq!(
+                error.to_string(),
+                "object of kind pods cannot be recorded: it is malformed or has no valid metadata.name"
+            );
         }
     }
 }

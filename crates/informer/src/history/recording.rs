@@ -33,7 +33,8 @@ use tokio::{
 pub struct Recording {
     requests: mpsc::Sender<Request>,
     status: watch::Receiver<RecordingStatus>,
-    task: JoinHandle<Result<(), RecordError>>,
+    /// The task; `None` after its error was returned.
+    task: Option<JoinHandle<Result<(), RecordError>>>,
 }
 
 /// The progress of a [`Recording`], updated about once a second.
@@ -165,14 +166,14 @@ impl Recording {
         let (requests, received) = mpsc::channel(REQUESTS);
         let (publish, status) = watch::channel(RecordingStatus { start, ..RecordingStatus::default() });
         let state = State { recorder, sinks: BTreeMap::new(), flushed: None, publish };
-        let task = tokio::spawn(run(state, received));
+        let task = Some(tokio::spawn(run(state, received)));
         Ok(Self { requests, status, task })
     }
 
     /// Adds a kind, in all namespaces or in one, and returns the sink for its objects.
     ///
     /// # Errors
-    /// [`RecordError::SecretsRefused`] for Secrets, unless they are configured.
+    /// [`RecordError::SecretsRefused`] for Secrets, unless they are configured. [`RecordError::SyncFailed`] if the recording has ended.
     pub async fn sink(&self, kind: Kind, namespace: Option<String>) -> Result<RecordingSink, RecordError> {
         let last_error = LastError::default();
         let (of_sink, in_namespace) = (last_error.clone(), namespace.clone());
@@ -186,7 +187,7 @@ impl Recording {
     /// Records that a kind is no longer served: all its objects are deleted. Stop its reflectors first.
     ///
     /// # Errors
-    /// [`RecordError::UnknownKind`].
+    /// [`RecordError::UnknownKind`]. [`RecordError::SyncFailed`] if the recording has ended.
     pub async fn remove_kind(&self, kind: KindId) -> Result<(), RecordError> {
         send(&self.requests, Action::RemoveKind(kind)).await.map(drop)
     }
@@ -197,27 +198,31 @@ impl Recording {
         self.status.clone()
     }
 
-    /// Waits until the recording has failed. It can only be started again.
+    /// Waits until the recording ends with an error. Then drop it and start another one.
     ///
     /// # Errors
-    /// The error that ended it.
+    /// The error that ended it. Each later call returns [`RecordError::SyncFailed`].
     pub async fn failed(&mut self) -> Result<(), RecordError> {
-        joined((&mut self.task).await)
+        let Some(task) = &mut self.task else { return Err(RecordError::SyncFailed) };
+        let outcome = task.await;
+        self.task = None;
+        joined(outcome)
     }
 
     /// Returns true if the recording has ended with an error.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.task.is_finished()
+        self.task.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Flushes all changes and ends the recording. Stop the reflectors first.
     ///
     /// # Errors
-    /// As [`Recorder::close`].
+    /// As [`Recorder::close`]. [`RecordError::SyncFailed`] if [`failed`](Self::failed) has returned the error that ended the recording.
     pub async fn stop(self) -> Result<(), RecordError> {
         drop(self.requests);
-        joined(self.task.await)
+        let Some(task) = self.task else { return Err(RecordError::SyncFailed) };
+        joined(task.await)
     }
 }
 
@@ -459,5 +464,24 @@ impl<K: Send + Sync + 'static> Sink<Lazy<K>> for RecordingSink {
 
     async fn resync(&mut self) -> Result<(), BoxError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::TempFolder;
+
+    #[tokio::test]
+    async fn a_recording_that_has_failed_can_be_awaited_and_stopped() {
+        let folder = TempFolder::new("kube-informer-recording");
+        let mut recording = Recording::start(folder.path(), RecorderOptions::default()).unwrap();
+        let failing = tokio::spawn(async { Err(RecordError::Overflow { bytes: 1 }) });
+        let replaced = recording.task.replace(failing).unwrap();
+        assert!(matches!(recording.failed().await, Err(RecordError::Overflow { bytes: 1 })));
+        assert!(matches!(recording.failed().await, Err(RecordError::SyncFailed)));
+        assert!(recording.has_failed());
+        assert!(matches!(recording.stop().await, Err(RecordError::SyncFailed)));
+        replaced.await.unwrap().unwrap();
     }
 }
