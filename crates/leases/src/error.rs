@@ -71,7 +71,7 @@ pub enum ConfigError {
     },
     /// The lease duration has a fraction of a second, or is too long for a Lease.
     #[error(
-        "lease duration {lease_duration:?} must be a whole number of seconds, as leaseDurationSeconds of a Lease is an integer"
+        "lease duration {lease_duration:?} must be a whole number of seconds, at most 2147483647, as leaseDurationSeconds of a Lease is a 32-bit integer"
     )]
     LeaseDurationNotSeconds {
         /// The lease duration.
@@ -99,8 +99,7 @@ pub enum ConfigError {
 
 /// A problem that retries alone do not solve.
 ///
-/// The replica holds nothing while the problem exists. It tries again at each retry period, and continues
-/// when the cause was fixed.
+/// The replica repeats the refused request at each retry period. Leases that it holds stay held as long as they are renewed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {

@@ -210,7 +210,7 @@ impl LeasesBuilder {
 
     /// Sets the time after which others consider a Lease that is not renewed expired. The default is 15 s.
     ///
-    /// Leases are renewed at a third of it.
+    /// Leases are renewed at a third of it, or at half of the renew deadline if that is shorter.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
         self
@@ -254,10 +254,13 @@ impl LeasesBuilder {
         self.config(namespace).role()
     }
 
-    /// Starts a task that acquires and renews the leases. It must be called within a Tokio runtime.
+    /// Starts a task that acquires and renews the leases.
     ///
     /// # Errors
     /// [`ConfigError`] if a setting is invalid. Problems with the API server are reported by [`Leases::acquired`].
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
     pub fn start(self, client: Client) -> Result<Leases, ConfigError> {
         let config = self.config(client.default_namespace());
         config.validate()?;

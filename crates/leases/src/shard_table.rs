@@ -46,6 +46,8 @@ struct Slot {
     state: State,
     pending: Option<Write>,
     retry_at: BootTime,
+    /// The reason if the API server refused the last request, as long as that is repeated.
+    refusal: Option<LeaseError>,
     /// The newest version that this replica tried to release. It may have been released, although the view shows it as held.
     released: Option<String>,
 }
@@ -82,7 +84,20 @@ pub(crate) struct ShardTable {
     names: Vec<String>,
     slots: Vec<Slot>,
     next_term: u64,
-    problem: Option<LeaseError>,
+}
+
+impl Slot {
+    /// Forgets that a request was refused if it will not be repeated.
+    fn forget_refusal(&mut self, is_desired: bool) {
+        let is_repeated = match self.state {
+            State::Idle => is_desired,
+            State::Releasing(_) => true,
+            State::Held(_) => false,
+        };
+        if !is_repeated {
+            self.refusal = None;
+        }
+    }
 }
 
 impl ShardTable {
@@ -93,7 +108,6 @@ impl ShardTable {
             names: (0..count).map(|index| shard_lease(&config.name, index)).collect(),
             slots: (0..count).map(|_| Slot::default()).collect(),
             next_term: 0,
-            problem: None,
         }
     }
 
@@ -104,14 +118,16 @@ impl ShardTable {
         })
     }
 
+    /// Returns the reason of the first refused request that is still needed.
     pub(crate) fn problem(&self) -> Option<&LeaseError> {
-        self.problem.as_ref()
+        self.slots.iter().find_map(|slot| slot.refusal.as_ref())
     }
 
     /// Ends all holdings at once, because the membership is not active any more.
     pub(crate) fn session_ended(&mut self) {
         for slot in &mut self.slots {
             slot.state = State::Idle;
+            slot.refusal = None;
         }
     }
 
@@ -151,6 +167,7 @@ impl ShardTable {
             let request = self
                 .release(shard, now)
                 .or_else(|| if is_desired { self.acquire(shard, session, view, now) } else { None });
+            self.slots[shard as usize].forget_refusal(is_desired);
             requests.extend(request.map(|request| Outgoing { target: Target::Shard(shard), request }));
         }
         requests
@@ -178,11 +195,11 @@ impl ShardTable {
         let Some(slot) = self.slots.get_mut(shard as usize) else { return };
         let Some(write) = slot.pending.take() else { return };
         slot.retry_at = BootTime::default();
+        slot.refusal = None;
         match (write, response) {
             (Write::Acquire, Ok(record)) => {
                 let is_ours = context.session.is_some_and(|session| is_bound_to(&record, session.uid));
                 if is_ours && matches!(slot.state, State::Idle) {
-                    self.problem = None;
                     self.hold(shard, record);
                 }
             }
@@ -202,7 +219,7 @@ impl ShardTable {
                 slot.retry_at = context.now + retry_period / 2;
             }
             (Write::Acquire | Write::Release, Err(RequestError::Refused(problem))) => {
-                self.problem = Some(problem);
+                slot.refusal = Some(problem);
                 slot.retry_at = context.now + retry_period;
             }
         }
@@ -364,4 +381,57 @@ fn is_free(observed: &Observed, view: &View) -> bool {
 /// Returns true if a holder that is not a member, such as one that was entered by hand, has not renewed the Lease.
 fn is_abandoned(observed: &Observed, fallback: Duration, now: BootTime) -> bool {
     observed.record.annotation(MEMBER_ANNOTATION).is_none() && observed.expires_at(fallback) <= now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config::Mode, range::ShardKey, timing::Timing};
+    use k8s_openapi::{api::coordination::v1::Lease, jiff::Timestamp};
+
+    fn config(identity: &str) -> Arc<Config> {
+        Arc::new(Config {
+            name: "web".into(),
+            namespace: "ops".into(),
+            identity: identity.into(),
+            instance: "1".into(),
+            mode: Mode::Shards { count: 1, key: ShardKey::Uid },
+            timing: Timing::default(),
+            drain_timeout: Duration::from_secs(20),
+        })
+    }
+
+    fn now(seconds: u64) -> Now {
+        Now { boot: BootTime::from_start(Duration::from_secs(seconds)), wall: Timestamp::UNIX_EPOCH }
+    }
+
+    /// Returns a Lease of a replica as the API server returns it.
+    fn record(identity: &str, draft: Draft, role: Role, member: &str) -> Record {
+        let config = config(identity);
+        let draft = draft.in_group(&config, role).acquire(&config, now(0).wall).of_member(member);
+        let mut lease: Lease = draft.into_lease();
+        lease.metadata.uid = Some(if role == Role::Member { member.to_owned() } else { "shard".to_owned() });
+        lease.metadata.resource_version = Some("1".to_owned());
+        Record::new(lease)
+    }
+
+    #[test]
+    fn a_refused_request_is_no_problem_once_another_replica_holds_the_shard() {
+        let session = Session { uid: "m-a", is_stopping: false };
+        let mut table = ShardTable::new(&config("a"));
+        let mut view = View::default();
+        view.replace(vec![record("a", Draft::create("web-a"), Role::Member, "m-a")], now(0).boot);
+        assert_eq!(table.step(session, &view, now(0)).len(), 1, "the shard is free");
+        let refused = LeaseError::NamespaceNotFound { namespace: "ops".into() };
+        let context = Answered { session: Some(session), now: now(0).boot };
+        table.responded(0, Err(RequestError::Refused(refused.clone())), context);
+        assert!(table.step(session, &view, now(1)).is_empty(), "the request is repeated later");
+        assert_eq!(table.problem(), Some(&refused));
+
+        view.change(record("b", Draft::create("web-b"), Role::Member, "m-b"), now(1).boot);
+        let shard = shard_lease("web", 0);
+        view.change(record("b", Draft::create(&shard), Role::Shard, "m-b"), now(1).boot);
+        assert!(table.step(session, &view, now(9)).is_empty(), "the shard is held by another replica");
+        assert_eq!(table.problem(), None);
+    }
 }

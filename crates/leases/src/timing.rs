@@ -88,7 +88,7 @@ mod tests {
         assert!(message(timing(15_000, 10_000, 0)).contains("must be greater than zero"));
         assert_eq!(
             message(timing(1500, 1000, 100)),
-            "lease duration 1.5s must be a whole number of seconds, as leaseDurationSeconds of a Lease is an integer"
+            "lease duration 1.5s must be a whole number of seconds, at most 2147483647, as leaseDurationSeconds of a Lease is a 32-bit integer"
         );
     }
 
