@@ -58,8 +58,8 @@ impl Request {
     /// Sends the request, and decodes the response.
     ///
     /// # Errors
-    /// [`Error::Api`] if the server responds with an error, [`Error::Service`] if the response is too large or compressed, and any other
-    /// error of the client.
+    /// [`Error::Api`] if the server responds with an error, [`Error::Service`] if the response is too large, [`Error::SerdeError`] if it is
+    /// not valid JSON, such as a compressed one, and any other error of the client.
     pub async fn get<T: DeserializeOwned>(&self, client: &Client) -> Result<T, Error> {
         let request = http::Request::get(&self.path)
             .header(ACCEPT, &self.accept)

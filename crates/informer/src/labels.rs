@@ -46,6 +46,13 @@ impl<K: Resource> CachedLabels<K> {
 }
 
 impl<K> CachedLabels<K> {
+    /// Returns an empty cache of the same labels for another type.
+    pub(crate) fn of_type<T: Resource>(&self) -> CachedLabels<T> {
+        CachedLabels::new(
+            self.names.as_ref().map(|names| names.iter().map(|name| name.to_string()).collect()),
+        )
+    }
+
     /// Returns the value for these labels. `None` if they contain a zero byte, which no API server accepts.
     pub(crate) fn value(&self, labels: Option<&BTreeMap<String, String>>) -> Option<IndexValue> {
         let mut text = String::new();

@@ -15,6 +15,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 const MIN_RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest time between two requests that fail, unless the server requests more with `Retry-After`.
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(30);
+/// The maximum `Retry-After` that is respected.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 /// The timeout that is requested from the server.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// The time after its timeout when a watch that has not ended is considered dead.
@@ -27,7 +29,8 @@ const GRACE: Duration = Duration::from_secs(30);
 /// cannot be decoded is delivered as an error, and the watch continues.
 ///
 /// The watch ends after an error that a retry cannot resolve: the version has expired (410), or the credentials or permissions are
-/// missing (401, 403). At least a second passes between two requests, and up to 30 seconds if requests fail.
+/// missing (401, 403). At least a second passes between two requests, and up to 30 seconds if requests fail, or ten minutes if the server
+/// requests them with `Retry-After`.
 ///
 /// Dropping it closes the watch.
 ///
@@ -271,7 +274,7 @@ where
             return Some(Err(error));
         }
         let delay = MIN_RESTART_DELAY.saturating_mul(1 << self.failures.min(5)).min(MAX_RESTART_DELAY);
-        let delay = error.retry_after().unwrap_or_default().max(delay);
+        let delay = error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER).max(delay);
         self.failures += 1;
         self.not_before = self.not_before.max(Some(Instant::now() + delay));
         tracing::debug!(error = %error, ?delay, version = %self.version, "watch failed; reopening it");

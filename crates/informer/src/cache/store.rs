@@ -200,6 +200,12 @@ impl<K: Resource> StoreBuilder<K> {
         self
     }
 
+    /// Caches the labels that the other builder caches.
+    pub(crate) fn same_labels<T>(mut self, other: &StoreBuilder<T>) -> Self {
+        self.labels = other.labels.as_ref().map(CachedLabels::of_type);
+        self
+    }
+
     /// Caches only the labels with these names; otherwise as [`cache_labels`](Self::cache_labels). If a selector requires other
     /// labels too, the objects that match by the cached labels are decoded.
     pub fn cache_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {

@@ -251,10 +251,10 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     /// Replaces all objects by those of a full list, and returns the events in order: deletions, then additions and updates in the
-    /// order of the list.
+    /// order of the list. An unchanged object is an update with the cause [`UpdateCause::Resync`].
     ///
-    /// Objects in [`Listing::skipped`] are not deleted. An object that is stored with the same uid and version is not replaced,
-    /// so a relist without changes does not replace any `Arc`.
+    /// Objects in [`Listing::skipped`] are not deleted. An object that is stored with the same uid, version and content is not
+    /// replaced, so a relist without changes does not replace any `Arc`.
     pub fn replace(&mut self, listing: Listing<K>) -> Vec<Event<K>> {
         let mut events = Vec::new();
         self.replace_scope(Scope::All, listing, Phase::Live, &mut events);

@@ -49,7 +49,7 @@ where
     update().await
 }
 
-/// Returns true if an update conflicts with another writer: 409 with the reason `Conflict`. An object that exists already
+/// Returns true if an update conflicts with another writer: 409 with any reason except `AlreadyExists`. An object that exists already
 /// is not a conflict.
 #[must_use]
 pub fn is_conflict(error: &Error) -> bool {

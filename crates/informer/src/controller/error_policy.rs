@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 /// The default retry policy: exponential backoff for each key, and a rate limit for all retries of the controller.
 ///
 /// The delay after the first failure of a key is [5 milliseconds](Self::MIN_BACKOFF). It doubles with each further failure, up
-/// to [5 minutes](Self::MAX_BACKOFF), and a random half of it is subtracted at most (jitter). A success resets it. A retry that
+/// to [5 minutes](Self::MAX_BACKOFF), and up to half of it is subtracted at random (jitter). A success resets it. A retry that
 /// is due takes a token of a bucket, with 10 tokens per second and a burst of 100 as in client-go, so that a failing server
 /// receives a bounded number of requests however many objects fail. Reconciles after events are not limited.
 ///

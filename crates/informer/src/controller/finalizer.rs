@@ -16,7 +16,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 /// The part of a reconcile that [`finalizer`] asks for.
 #[derive(Clone, Debug)]
 pub enum FinalizerEvent<K> {
-    /// The object exists and has the finalizer: bring the world to its state.
+    /// The object exists and has the finalizer: create or update what it describes.
     Apply(Arc<K>),
     /// The deletion of the object was requested: remove the objects that the controller has created. This may be called several times.
     Cleanup(Arc<K>),
@@ -146,8 +146,8 @@ const CHECK_AGAIN: Action = Action::requeue(Duration::from_secs(10));
 const MAX_ATTEMPTS: u32 = 5;
 
 impl Change<'_> {
-    /// Changes the finalizers. After a conflict, reads the object again. Returns `None` if the object was deleted, or is being
-    /// deleted when a finalizer is to be added.
+    /// Changes the finalizers. After a conflict, reads the object again. Returns `None` if the object was deleted, even
+    /// if it was created again, or is being deleted when a finalizer is to be added.
     async fn send<K>(&self, api: &Api<K>, mut object: Arc<K>) -> Result<Option<Arc<K>>, Error>
     where
         K: Resource + DeserializeOwned + Clone + Debug,
@@ -167,8 +167,9 @@ impl Change<'_> {
                 Err(error) if is_conflict(&error) && attempt < MAX_ATTEMPTS => {
                     attempt += 1;
                     match api.get_opt(&name).await? {
-                        Some(newer) => object = Arc::new(newer),
-                        None => return Ok(None),
+                        // An object that was created again with the same name has not been cleaned up.
+                        Some(newer) if newer.meta().uid == object.meta().uid => object = Arc::new(newer),
+                        Some(_) | None => return Ok(None),
                     }
                 }
                 Err(error) => return Err(error),

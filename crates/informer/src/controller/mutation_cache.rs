@@ -1,6 +1,6 @@
 //! A cache that shows the own writes of a program at once.
 
-use crate::cache::Store;
+use crate::cache::{Snapshot, Store};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, KeyMap, ResourceVersion};
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 /// A [`Store`] with an overlay of own writes, which are visible before the watch has delivered them: client-go's `MutationCache`.
 ///
-/// An entry of the overlay is dropped as soon as the store has caught up with its version, so that the overlay never hides a
+/// An entry of the overlay is not used once the store has caught up with its version, so that the overlay never hides a
 /// change or a deletion by others. Use it if a reconcile must not act on the state before its own last write, and waiting for the
 /// cache ([`Informer::written`](crate::Informer::written)) takes too long.
 ///
@@ -27,14 +27,25 @@ use std::{
 /// ```
 pub struct MutationCache<K> {
     store: Store<K>,
-    own: Mutex<KeyMap<Arc<K>>>,
+    own: Mutex<Own<K>>,
 }
+
+/// The own writes.
+struct Own<K> {
+    objects: KeyMap<Arc<K>>,
+    /// The number of objects at which those are removed with which the store has caught up.
+    cleanup_at: usize,
+}
+
+/// The minimum number of own writes for a cleanup.
+const MIN_CLEANUP: usize = 64;
 
 impl<K: Resource> MutationCache<K> {
     /// Creates an empty overlay of a store.
     #[must_use]
     pub fn new(store: &Store<K>) -> Self {
-        Self { store: store.clone(), own: Mutex::default() }
+        let own = Own { objects: KeyMap::default(), cleanup_at: MIN_CLEANUP };
+        Self { store: store.clone(), own: Mutex::new(own) }
     }
 
     /// Adds an object that the server returned for a create, update or patch. Returns its key. An older version than the known
@@ -47,9 +58,14 @@ impl<K: Resource> MutationCache<K> {
         let object = object.into();
         let key = Key::of(&*object)?;
         let mut own = self.own();
-        let is_newer = own.get(&key).is_none_or(|known| !is_older(&*object, &**known));
+        let is_newer = own.objects.get(&key).is_none_or(|known| !is_older(&*object, &**known));
         if is_newer {
-            own.insert(key.clone(), object);
+            own.objects.insert(key.clone(), object);
+        }
+        if own.objects.len() >= own.cleanup_at {
+            let snapshot = self.store.snapshot();
+            own.objects.retain(|key, written| !is_outdated(&snapshot, snapshot.get(key).as_deref(), written));
+            own.cleanup_at = (own.objects.len() * 2).max(MIN_CLEANUP);
         }
         Ok(key)
     }
@@ -60,29 +76,32 @@ impl<K: Resource> MutationCache<K> {
         let snapshot = self.store.snapshot();
         let stored = snapshot.get(key);
         let mut own = self.own();
-        let Some(written) = own.get(key) else { return stored };
-        let has_caught_up = match (snapshot.version(), version_of(&**written)) {
-            (Some(held), Some(written)) => held.partial_cmp(&written).is_some_and(|order| order.is_ge()),
-            _ => false,
-        };
-        let is_outdated =
-            has_caught_up || stored.as_ref().is_some_and(|stored| is_older(&**written, &**stored));
-        if is_outdated {
-            own.remove(key);
+        let Some(written) = own.objects.get(key) else { return stored };
+        if is_outdated(&snapshot, stored.as_deref(), written) {
+            own.objects.remove(key);
             return stored;
         }
         Some(Arc::clone(written))
     }
 
-    /// Returns the number of own writes that the store has not caught up with, as far as they were read since.
+    /// Returns the number of own writes that the store has not caught up with, and of some older ones.
     #[must_use]
     pub fn pending(&self) -> usize {
-        self.own().len()
+        self.own().objects.len()
     }
 
-    fn own(&self) -> MutexGuard<'_, KeyMap<Arc<K>>> {
+    fn own(&self) -> MutexGuard<'_, Own<K>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if the store has caught up with an own write of the object that it has as `stored`.
+fn is_outdated<K: Resource>(snapshot: &Snapshot<K>, stored: Option<&K>, written: &K) -> bool {
+    let has_caught_up = match (snapshot.version(), version_of(written)) {
+        (Some(held), Some(written)) => held.partial_cmp(&written).is_some_and(|order| order.is_ge()),
+        _ => false,
+    };
+    has_caught_up || stored.is_some_and(|stored| is_older(written, stored))
 }
 
 fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Each predicate of this module compares the old with the new state of an update. It returns true for all other events:
-//! additions, deletions, [resyncs](Event::is_resync), and an object that was deleted and created again between two events.
+//! additions, deletions, [resyncs](Event::is_resync), and an object that was deleted and created again between two events. Only
+//! [`resource_version`] returns false for resyncs.
 
 use crate::event::Event;
 use kube_core::{ObjectMeta, Resource};

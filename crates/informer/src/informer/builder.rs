@@ -161,8 +161,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self.namespaces([namespace])
     }
 
-    /// Restricts the informer to these namespaces, with a watch for each and a common cache. The default is a watch of all
-    /// namespaces.
+    /// Restricts the informer to these namespaces, with a watch for each and a common cache. The default is all namespaces.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let given = self.namespaces.get_or_insert_default();
         for namespace in namespaces.into_iter().map(Into::into) {
@@ -173,8 +172,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Restricts the informer to objects with these labels, such as `tier=front,env in (a, b)`. An object that no longer
-    /// matches is deleted from the cache.
+    /// Restricts the informer to objects with these labels, such as `tier=front,env in (a, b)`. Other objects leave the cache.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.labels = Some(selector.into());
         self
@@ -387,8 +385,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Replaces the configuration of the reflector. Call this before the other setters. Its `resync` is ignored: resyncs are per
-    /// subscriber.
+    /// Replaces the configuration of the reflector. Call this before the other setters. `resync` is ignored: it is per subscriber.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
@@ -682,6 +679,8 @@ where
             name: self.name,
             on_error: self.on_error,
             save: self.save,
+            store: StoreBuilder::default().same_labels(&self.store),
+            ingest: Ingest::new().storage(self.ingest.storage_format()),
             ..InformerBuilder::new(origin)
         }
     }

@@ -268,7 +268,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// ```
     ///
     /// # Errors
-    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    /// [`UntilError`] if the list is refused, or the informer is stopped or was not started.
     #[doc(alias = "UntilWithSync")]
     pub async fn until(
         &self,
@@ -285,7 +285,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// The events start with those of the initial list, and none is skipped.
     ///
     /// # Errors
-    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    /// [`UntilError`] if the list is refused, or the informer is stopped or was not started.
     #[doc(alias = "UntilWithSync")]
     pub async fn until_with_sync(
         &self,
@@ -324,7 +324,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// ```
     ///
     /// # Errors
-    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    /// [`UntilError`] if the list is refused, or the informer is stopped or was not started.
     pub async fn await_condition<'k>(
         &self,
         key: impl Into<KeyRef<'k>>,

@@ -12,7 +12,9 @@ pub enum NamespaceError {
         resource: String,
     },
     /// The name is invalid.
-    #[error("invalid namespace name {name:?}")]
+    #[error(
+        "invalid namespace name {name:?}: use at most 63 lower case letters, digits and '-', with a letter or digit at both ends"
+    )]
     #[non_exhaustive]
     InvalidName {
         /// The name.

@@ -206,7 +206,10 @@ impl InformersBuilder {
     /// called repeatedly.
     #[doc(alias = "WithNamespace")]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.0.namespaces.get_or_insert_default().push(namespace.into());
+        let (namespaces, namespace) = (self.0.namespaces.get_or_insert_default(), namespace.into());
+        if !namespaces.contains(&namespace) {
+            namespaces.push(namespace);
+        }
         self
     }
 
@@ -279,7 +282,7 @@ impl Informers {
         self.state().resyncs.insert(TypeId::of::<K>(), period);
     }
 
-    /// Returns the informer of a type in all namespaces.
+    /// Returns the informer of a type, in the [namespaces](InformersBuilder::namespace) of the builder or in all.
     ///
     /// # Errors
     /// [`StartError`] if the informer cannot be built.

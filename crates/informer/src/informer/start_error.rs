@@ -54,7 +54,9 @@ pub enum StartError {
     #[error("no namespace was given; omit `namespaces` to watch all of them")]
     NoNamespace,
     /// The name of a namespace is invalid.
-    #[error("invalid namespace name {name:?}")]
+    #[error(
+        "invalid namespace name {name:?}: use at most 63 lower case letters, digits and '-', with a letter or digit at both ends"
+    )]
     #[non_exhaustive]
     InvalidNamespace {
         /// The name.

@@ -21,7 +21,8 @@ use std::{
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UntilError {
-    /// The initial list failed. The informer keeps retrying.
+    /// The cache did not sync: the server refused the list, which the informer continues to retry, the informer was not started, or the
+    /// saved state is of another cluster.
     #[error("condition cannot be checked before the cache has synced")]
     NotSynced(#[source] SyncError),
     /// The informer was stopped.
@@ -80,7 +81,9 @@ pub(super) async fn until_object<K>(
         if condition(object.as_deref()) {
             return Some(object);
         }
-        while !key.is(events.next().await?.key()) {}
+        // Not only events of this object are waited for: a backlog that is coalesced has none if it was added and deleted.
+        events.next().await?;
+        while let Some(Some(_)) = events.next().now_or_never() {}
     }
 }
 
@@ -145,12 +148,16 @@ mod tests {
     use super::*;
     use crate::{
         Informer,
+        delta::Delta,
+        reflector::{Config, Strategy},
         source::{Scene, Script},
-        testing::{PodBuilder, brief, describe, pod},
+        subscription::Broadcaster,
+        testing::{PodBuilder, brief, describe, pod, poll_once},
     };
     use k8s_openapi::api::core::v1::Pod;
     use kube_core::Status;
     use kube_informer_wire::ResourceVersion;
+    use tokio::time::Instant;
 
     fn rv(version: u64) -> ResourceVersion {
         ResourceVersion::number(version)
@@ -161,11 +168,7 @@ mod tests {
     }
 
     fn informer(source: Script<Pod>) -> Informer<Pod> {
-        Informer::from_source(source)
-            .strategy(crate::reflector::Strategy::List)
-            .on_error(|_| {})
-            .start()
-            .unwrap()
+        Informer::from_source(source).strategy(Strategy::List).on_error(|_| {}).start().unwrap()
     }
 
     fn has(name: &'static str) -> impl FnMut(&Snapshot<Pod>) -> bool {
@@ -226,6 +229,46 @@ mod tests {
         let scheduled = pods.await_condition(("d", "a"), is_scheduled).await.unwrap().unwrap();
         assert_eq!(brief(&scheduled), "d/a@3");
         assert!(pods.await_condition(("d", "a"), |pod| pod.is_none()).await.unwrap().is_none());
+    }
+
+    #[test]
+    fn an_object_whose_addition_and_deletion_are_coalesced_is_noticed() {
+        let (store, writer) = Store::builder().build().unwrap();
+        let broadcaster = Arc::new(Broadcaster::new(store.clone(), writer, "pods", Duration::ZERO));
+        let apply = |delta: Delta<Pod>| {
+            broadcaster
+                .publish(Instant::now(), |writer, events| writer.edit().apply_to(delta, events))
+                .unwrap();
+        };
+        let put = |name: &str, version| {
+            apply(Delta::Updated(name.parse().unwrap(), Arc::new(pod(name).version(version)).into()));
+        };
+        let events = Subscription::new(&broadcaster, wake_up());
+        put("d/a", 1);
+        // The object is deleted, and the backlog coalesced, after the condition was checked.
+        let is_deleted = |found: Option<&Pod>| {
+            if found.is_some() {
+                let put_many = |version| (0..5000).for_each(|number| put(&format!("d/{number}"), version));
+                put_many(1);
+                apply(Delta::Deleted("d/a".parse().unwrap(), None));
+                put_many(2);
+            }
+            found.is_none()
+        };
+        let found = poll_once(until_object(&store, events, ("d", "a").into(), is_deleted));
+        assert!(matches!(found, Poll::Ready(Some(None))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_without_a_limit_of_time_is_possible() {
+        let scene =
+            Scene::open([]).pause(Duration::from_secs(3)).event(WatchEvent::Added(pod("d/b").version(2)));
+        let source = Script::new().list([pod("d/a").version(1)], 1).watch(scene);
+        let mut config = Config { strategy: Strategy::List, ..Config::default() };
+        config.idle_timeout = Duration::MAX;
+        config.min_watch_timeout = Duration::MAX;
+        let pods = Informer::from_source(source).config(config).start().unwrap();
+        assert_eq!(pods.until(|snapshot| snapshot.len() == 2).await.unwrap().len(), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -105,16 +105,19 @@ pub(super) fn roles_yaml<'a>(
         let mut rules = rbac_rules(resources);
         rules.extend(further.get(&namespace.map(str::to_owned)).into_iter().flatten().cloned());
         for rule in rules {
-            let list = |items: &Option<Vec<String>>| {
-                let items: Vec<_> = items.iter().flatten().map(|item| format!("\"{item}\"")).collect();
-                items.join(", ")
-            };
-            let (groups, resources) = (list(&rule.api_groups), list(&rule.resources));
-            let _ = writeln!(text, "  - apiGroups: [{groups}]\n    resources: [{resources}]");
-            if rule.resource_names.is_some() {
-                let _ = writeln!(text, "    resourceNames: [{}]", list(&rule.resource_names));
+            let fields = [
+                ("apiGroups", rule.api_groups),
+                ("resources", rule.resources),
+                ("resourceNames", rule.resource_names),
+                ("nonResourceURLs", rule.non_resource_urls),
+                ("verbs", Some(rule.verbs)),
+            ];
+            let fields = fields.into_iter().filter_map(|(name, items)| Some((name, items?)));
+            for (number, (name, items)) in fields.enumerate() {
+                let start = if number == 0 { "-" } else { " " };
+                let items: Vec<_> = items.iter().map(|item| format!("\"{item}\"")).collect();
+                let _ = writeln!(text, "  {start} {name}: [{}]", items.join(", "));
             }
-            let _ = writeln!(text, "    verbs: [{}]", list(&Some(rule.verbs)));
         }
     }
     text
@@ -165,5 +168,13 @@ rules:
         let with_writes = roles_yaml("op", &resources, &BTreeMap::from([(None, vec![writes])]));
         let added = "  - apiGroups: [\"apps\"]\n    resources: [\"deployments\"]\n    verbs: [\"create\", \"patch\"]\n---\n";
         assert_eq!(with_writes, expected.replacen("---\n", added, 1), "only in the cluster role");
+        let metrics = PolicyRule {
+            non_resource_urls: Some(vec!["/metrics".into()]),
+            verbs: vec!["get".into()],
+            ..PolicyRule::default()
+        };
+        let with_url = roles_yaml("op", &resources, &BTreeMap::from([(None, vec![metrics])]));
+        let added = "  - nonResourceURLs: [\"/metrics\"]\n    verbs: [\"get\"]\n---\n";
+        assert_eq!(with_url, expected.replacen("---\n", added, 1));
     }
 }

@@ -179,8 +179,8 @@ impl Manager {
         self
     }
 
-    /// Serves `/healthz` and `/readyz` at this address, and `/metrics` with [`metrics`](Self::metrics). By default nothing is
-    /// served. The server accepts GET only, and has no encryption: use a loopback address or a network policy.
+    /// Serves `/healthz`, `/livez` and `/readyz` at this address, and `/metrics` with [`metrics`](Self::metrics). By default nothing is
+    /// served. The server accepts only GET and HEAD, and has no encryption: use a loopback address or a network policy.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.address = Some(address);
         self

@@ -15,11 +15,11 @@ pub struct Config {
     /// The delays between retries.
     pub backoff: Backoff,
     /// The minimum timeout of a watch; each watch gets a random timeout between this and twice this. The minimum is
-    /// five minutes. Watches of sources that send no bookmarks have a shorter timeout; see
+    /// five minutes, the maximum one day. Watches of sources that send no bookmarks have a shorter timeout; see
     /// [`idle_timeout`](Self::idle_timeout).
     pub min_watch_timeout: Duration,
     /// The time without any data after which a watch is considered dead and is opened again from its last version. The default
-    /// is 90 seconds, the minimum 10 seconds.
+    /// is 90 seconds, the minimum 10 seconds, the maximum one day.
     ///
     /// kube-apiserver sends a bookmark every 60 to 75 seconds. For a source that has not sent a bookmark yet, or with an
     /// `idle_timeout` below 80 seconds, watches request a timeout slightly below this one, so that the server ends a quiet watch

@@ -173,6 +173,15 @@ async fn waits_between_requests_and_respects_retry_after() {
     let source = Script::new().watch_fails(busy).watch(Scene::open([added("a", 2)]));
     assert_eq!(take(&mut RetryWatch::new(source, rv(1)).unwrap(), 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), Duration::from_secs(77), "Retry-After");
+
+    let began = Instant::now();
+    let busy = Error::Status {
+        status: Box::new(status(503, "ServiceUnavailable")),
+        retry_after: Some(Duration::MAX),
+    };
+    let source = Script::new().watch_fails(busy).watch(Scene::open([added("a", 2)]));
+    assert_eq!(take(&mut RetryWatch::new(source, rv(1)).unwrap(), 1).await, ["+a@2"]);
+    assert_eq!(began.elapsed(), MAX_RETRY_AFTER, "a Retry-After that is too long");
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,7 +80,7 @@ impl<K> Watch<K> {
         Self::from_raw(events.map(|event| Ok(event?.map(RawObject::from))))
     }
 
-    /// Creates a watch from a stream of objects that need not be decoded.
+    /// Creates a watch from a stream of objects that may not be decoded yet.
     pub fn from_raw(
         events: impl Stream<Item = Result<WatchEvent<RawObject<K>>, Error>> + Send + 'static,
     ) -> Self {

@@ -116,6 +116,26 @@ async fn an_object_is_reconciled_again_after_a_server_did_not_serve_its_kind() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_finalizer_of_an_object_that_was_created_again_remains() {
+    let cluster = Cluster::new();
+    let mut map = named("a");
+    map.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+    cluster.maps.create(&PostParams::default(), &map).await.unwrap();
+    cluster.maps.delete("a", &DeleteParams::default()).await.unwrap();
+    let deleting = cluster.maps.get("a").await.unwrap();
+    // While the cleanup runs, another program removes the finalizer and creates the object again.
+    let replaced_during_cleanup = |_| async {
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        cluster.maps.patch("a", &PatchParams::default(), &none).await.unwrap();
+        cluster.maps.create(&PostParams::default(), &map).await.unwrap();
+        Ok::<_, kube::Error>(Action::await_change())
+    };
+    finalizer(&cluster.maps, FINALIZER, Arc::new(deleting), replaced_during_cleanup).await.unwrap();
+    let again = cluster.maps.get("a").await.unwrap();
+    assert_eq!(again.metadata.finalizers, Some(vec![FINALIZER.to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_cleanup_keeps_the_object() {
     let cluster = Cluster::new();
     let mut map = named("a");

@@ -74,6 +74,7 @@ async fn defaults_of_the_registry_apply_to_all_informers() {
     }
     let informers = Informers::builder(cluster.server.client())
         .namespace("web")
+        .namespace("web")
         .modify_list(|options| options.field_selector = "metadata.name!=b".parse().unwrap())
         .modify_watch(|options| options.field_selector = "metadata.name!=b".parse().unwrap())
         .configure(|maps| maps.transform(|map: ConfigMap| Ok(ConfigMap { data: None, ..map })))
@@ -91,6 +92,7 @@ async fn defaults_of_the_registry_apply_to_all_informers() {
         keys.sort();
         keys
     };
+    assert_eq!(maps.namespaces(), Some(vec!["web".to_owned()]), "no namespace is watched twice");
     assert_eq!((keys(&maps), keys(&db)), (vec!["web/a".to_owned()], vec!["db/c".to_owned()]));
     assert!(maps.list().iter().all(|map| map.data.is_none()), "the transform ran");
     assert!(namespaces.len() > 2, "a cluster-scoped kind has no namespace");

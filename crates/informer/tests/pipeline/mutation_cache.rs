@@ -69,6 +69,19 @@ fn an_own_write_does_not_hide_a_later_deletion() {
 }
 
 #[test]
+fn own_writes_of_deleted_objects_are_freed_without_being_read() {
+    let mut fixture = Fixture::new();
+    for number in 1..=1000 {
+        let mut written = map("1", number);
+        written.metadata.name = Some(format!("map-{number}"));
+        fixture.cache.written(written).unwrap();
+        // The object is deleted before its next read.
+        fixture.writer.edit().set_version(ResourceVersion::number(number));
+    }
+    assert!(fixture.cache.pending() < 100, "{} of 1,000 objects", fixture.cache.pending());
+}
+
+#[test]
 fn an_own_write_that_is_reported_after_its_deletion_is_ignored() {
     let mut fixture = Fixture::new();
     fixture.observe(map("1", 2));

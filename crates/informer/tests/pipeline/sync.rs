@@ -189,7 +189,10 @@ async fn invalid_configuration_is_reported_before_any_request() {
         message(maps().namespaces([""; 0]).start()),
         "no namespace was given; omit `namespaces` to watch all of them"
     );
-    assert_eq!(message(maps().namespace("Web").start()), "invalid namespace name \"Web\"");
+    assert_eq!(
+        message(maps().namespace("Web").start()),
+        "invalid namespace name \"Web\": use at most 63 lower case letters, digits and '-', with a letter or digit at both ends"
+    );
     assert_eq!(message(maps().shard(3, 3).start()), "invalid shard 3 of 3: shards are counted from 0");
     let nodes = Informer::<Node>::builder(cluster.server.client()).namespace("web").start();
     assert_eq!(nodes.unwrap_err().to_string(), "v1 Node is cluster-scoped; omit `namespaces`");

@@ -94,7 +94,7 @@ pub struct Controller<K> {
     parts: Arc<HandleParts>,
 }
 
-/// What happens if the server refuses the initial list of an informer: 401, 403 or 404.
+/// What happens if the server refuses the initial list of an informer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InitialErrors {
     End,
@@ -245,8 +245,8 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         self
     }
 
-    /// Continues to wait for the caches if the server refuses the initial list with 401, 403 or 404, for example because a role
-    /// or a custom resource definition is created at the same time. By default, [`run`](Self::run) ends with the error.
+    /// Continues to wait for the caches if the server refuses the initial list (400, 401, 403, 404, 405, 406 or 422), for example
+    /// because a role or a custom resource definition is created at the same time. By default, [`run`](Self::run) ends with the error.
     pub fn retry_initial_errors(mut self) -> Self {
         self.initial_errors = InitialErrors::Retry;
         self

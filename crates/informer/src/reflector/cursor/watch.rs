@@ -35,6 +35,9 @@ const MAX_UNANSWERED_WATCHES: u32 = 3;
 
 const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The maximum of the configured timeouts. A deadline in `Duration::MAX` cannot be represented.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A watch that was requested, and maybe opened.
 #[derive(Clone, Debug)]
 pub(super) struct OpenWatch {
@@ -208,12 +211,12 @@ impl Cursor {
     }
 
     pub(super) fn idle_timeout(&self) -> Duration {
-        self.config.idle_timeout.max(MIN_IDLE_TIMEOUT)
+        self.config.idle_timeout.clamp(MIN_IDLE_TIMEOUT, MAX_TIMEOUT)
     }
 
     /// Returns a random timeout between the configured minimum and twice that.
     pub(super) fn long_watch_timeout(&mut self) -> Duration {
-        let min = self.config.min_watch_timeout.max(MIN_WATCH_TIMEOUT);
+        let min = self.config.min_watch_timeout.clamp(MIN_WATCH_TIMEOUT, MAX_TIMEOUT);
         Duration::from_secs((min + min.mul_f64(self.jitter.next())).as_secs())
     }
 
