@@ -29,9 +29,11 @@ impl<T, O: Order> Shared<T, O> {
             state.backlog.advance(now());
         }
         let outcome = change(&mut state);
-        let wake = state.select_wakers();
+        let wake = if state.has_waiters() { Some(state.select_wakers()) } else { None };
         drop(state);
-        wake.wake();
+        if let Some(wake) = wake {
+            wake.wake();
+        }
         outcome
     }
 

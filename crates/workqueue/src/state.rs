@@ -62,6 +62,11 @@ impl<T, O: Order> State<T, O> {
         }
     }
 
+    /// Returns true if a future waits. Otherwise `select_wakers` selects none, and is not worth its time.
+    pub(crate) fn has_waiters(&self) -> bool {
+        [&self.getters, &self.drainers, &self.idlers].into_iter().any(|waiters| !waiters.is_empty())
+    }
+
     /// Selects the futures to wake.
     pub(crate) fn select_wakers(&mut self) -> Wake {
         let drainer = if self.backlog.is_drained() { self.drainers.pop() } else { None };

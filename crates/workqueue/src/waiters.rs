@@ -28,6 +28,10 @@ impl Waiters {
         id
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Removes the waker of the future that has waited longest.
     pub(crate) fn pop(&mut self) -> Option<Waker> {
         self.waiting.pop_front().map(|(_, waker)| waker)
