@@ -86,8 +86,9 @@ const IDENTITY: [&str; 8] = [
 
 fn keep_identity(old: &Value, new: &mut Value) {
     let meta = metadata::of(new);
+    let old = old.get("metadata");
     for field in IDENTITY {
-        metadata::keep(field, old.pointer(&format!("/metadata/{field}")), meta);
+        metadata::keep(field, old.and_then(|old| old.get(field)), meta);
     }
     meta.remove("selfLink");
 }

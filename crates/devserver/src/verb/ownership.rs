@@ -94,13 +94,39 @@ pub(crate) fn put_managed_fields(object: &mut Value, fields: Option<&Value>) {
 
 /// Returns true if the managed fields of two objects differ only in their times.
 pub(crate) fn differ_in_times_only(old: &Value, new: &Value) -> bool {
-    let entries = |object: &Value| {
+    let [old, new] = [old, new].map(|object| {
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        let mut entries = entries.cloned().unwrap_or_default();
-        for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
-            entry.remove("time");
-        }
-        entries
-    };
-    entries(old) == entries(new)
+        entries.map(Vec::as_slice).unwrap_or_default()
+    });
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same_but_time(old, new))
+}
+
+fn is_same_but_time(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
+    let [old, new] = [old, new].map(|entry| entry.iter().filter(|(name, _)| *name != "time"));
+    old.eq(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn is_unchanged(old: Value, new: Value) -> bool {
+        let [old, new] = [old, new].map(|fields| json!({ "metadata": { "managedFields": fields } }));
+        differ_in_times_only(&old, &new)
+    }
+
+    #[test]
+    fn managed_fields_are_compared_without_their_times() {
+        let entry = |manager: &str, time: &str| json!({ "manager": manager, "time": time });
+        assert!(is_unchanged(
+            json!([entry("a", "1"), { "manager": "b" }]),
+            json!([entry("a", "2"), entry("b", "3")])
+        ));
+        assert!(!is_unchanged(json!([entry("a", "1")]), json!([entry("b", "1")])));
+        assert!(!is_unchanged(json!([entry("a", "1")]), json!([entry("a", "1"), entry("b", "1")])));
+        assert!(!is_unchanged(json!(["a"]), json!([{}])));
+        assert!(differ_in_times_only(&json!({}), &json!({ "metadata": {} })));
+    }
 }
