@@ -13,14 +13,14 @@ mod proxy;
 mod badge;
 mod request_log;
 mod server;
-mod follower;
+mod checked_informer;
 mod network_fault;
 mod instances;
 
 pub mod comparison;
 
 pub use badge::Badge;
-pub use follower::{Follower, Versions, listing, strategies, versions};
+pub use checked_informer::{CheckedInformer, Versions, listing, strategies, versions};
 pub use network_fault::{FaultRound, NetworkFault, Reaction};
 pub use proxy::{Direction, Disturbance, Proxy};
 pub use random::Random;

@@ -1,7 +1,7 @@
 //! Network faults between an informer and a server, and the time that the informer needs to notice them and to recover.
 
 use crate::{
-    follower::Follower,
+    checked_informer::CheckedInformer,
     proxy::{Direction, Disturbance, Proxy},
     random::Random,
     request_log::{RequestCounts, RequestLog},
@@ -177,7 +177,7 @@ struct Fixture {
     /// The objects of another namespace: a write there is only visible in bookmarks.
     other: Api<ConfigMap>,
     started_at: Instant,
-    informer: Follower<ConfigMap>,
+    informer: CheckedInformer<ConfigMap>,
 }
 
 impl Fixture {
@@ -199,7 +199,7 @@ impl Fixture {
         let client = server.client_recorded(&requests, &proxy);
         let started_at = Instant::now();
         let source = ListWatch::namespaced(client.clone(), &namespace);
-        let informer = Follower::start(source, round.config());
+        let informer = CheckedInformer::start(source, round.config());
         let round = *round;
         Self { round, proxy, requests, client, namespace, api, other, started_at, informer }
     }

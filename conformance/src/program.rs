@@ -20,7 +20,7 @@ const FOLDER: &str = "CLUSTER_FOLDER";
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) ready: Ready,
-    talk: Mutex<Talk>,
+    connection: Mutex<Connection>,
     /// Not waited for: it deletes its files after the end of this process.
     _child: Child,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Ready {
 }
 
 #[derive(Debug)]
-struct Talk {
+struct Connection {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
 }
@@ -62,28 +62,32 @@ impl Program {
             panic!("cannot start {}, the value of {VARIABLE}: {error}", program.display())
         });
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut talk = Talk { input, output: BufReader::new(output).lines() };
-        Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk), _child: child }
+        let mut connection = Connection { input, output: BufReader::new(output).lines() };
+        Self {
+            ready: serde_json::from_value(connection.answer()).unwrap(),
+            connection: Mutex::new(connection),
+            _child: child,
+        }
     }
 
     /// Executes a command and waits for the response.
-    pub(crate) async fn tell(&'static self, command: String) -> Value {
-        tokio::task::spawn_blocking(move || self.say(&command)).await.unwrap()
+    pub(crate) async fn send(&'static self, command: String) -> Value {
+        tokio::task::spawn_blocking(move || self.send_blocking(&command)).await.unwrap()
     }
 
     /// Executes a command and blocks the thread until the response.
-    pub(crate) fn say(&self, command: &str) -> Value {
+    pub(crate) fn send_blocking(&self, command: &str) -> Value {
         let answer = {
-            let mut talk = self.talk.lock().unwrap();
-            writeln!(talk.input, "{command}").unwrap();
-            talk.answer()
+            let mut connection = self.connection.lock().unwrap();
+            writeln!(connection.input, "{command}").unwrap();
+            connection.answer()
         };
         assert_eq!(answer.get("error"), None, "{command}");
         answer
     }
 }
 
-impl Talk {
+impl Connection {
     fn answer(&mut self) -> Value {
         let line = self.output.next().expect("the program says on standard error why it ended").unwrap();
         serde_json::from_str(&line).unwrap()

@@ -155,7 +155,7 @@ impl Server {
     pub async fn forget_history(&self) {
         match self.alone() {
             Kind::Dev(server) => server.compact(),
-            Kind::Real(program) => drop(program.tell("compact".into()).await),
+            Kind::Real(program) => drop(program.send("compact".into()).await),
         }
     }
 
@@ -163,7 +163,7 @@ impl Server {
     pub async fn restart(&self) {
         match self.alone() {
             Kind::Dev(server) => server.restart(Versions::Kept),
-            Kind::Real(program) => drop(program.tell("restart kube-apiserver".into()).await),
+            Kind::Real(program) => drop(program.send("restart kube-apiserver".into()).await),
         }
     }
 
@@ -171,7 +171,7 @@ impl Server {
     pub async fn restart_data(&self) {
         match self.alone() {
             Kind::Dev(server) => server.cut_watches(),
-            Kind::Real(program) => drop(program.tell("restart etcd".into()).await),
+            Kind::Real(program) => drop(program.send("restart etcd".into()).await),
         }
     }
 
@@ -180,7 +180,7 @@ impl Server {
         let stalled = match self.alone() {
             Kind::Dev(server) => Some(server.faults().inject(Fault::stall_until_withdrawn())),
             Kind::Real(program) => {
-                program.tell("pause etcd".into()).await;
+                program.send("pause etcd".into()).await;
                 None
             }
         };
@@ -194,7 +194,7 @@ impl Server {
         let metadata = &account.metadata;
         let (namespace, name, uid) = (word(&metadata.namespace), word(&metadata.name), word(&metadata.uid));
         let command = format!("token {namespace} {name} {uid} {}", life.as_secs());
-        let answer = program.tell(command).await;
+        let answer = program.send(command).await;
         Some(answer["token"].as_str().unwrap().to_owned())
     }
 
@@ -243,7 +243,7 @@ impl Drop for Paused<'_> {
         }
         if let Kind::Real(program) = self.server.kind {
             // Required even if a test fails.
-            program.say("resume etcd");
+            program.send_blocking("resume etcd");
         }
     }
 }

@@ -10,7 +10,7 @@ use kube::{
     Client,
     api::{Api, DeleteParams, ListParams, PostParams},
 };
-use kube_conformance::{Badge, Follower, Proxy, Server, claims, eventually, strategies};
+use kube_conformance::{Badge, CheckedInformer, Proxy, Server, claims, eventually, strategies};
 use kube_devserver::{Fault, Verb};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -51,8 +51,8 @@ impl Visitor {
         Self { maps, account, badge, proxy, client }
     }
 
-    fn follow(&self) -> Follower<ConfigMap> {
-        Follower::start(self.maps.source_through(self.client.clone()), strategies()[0].clone())
+    fn follow(&self) -> CheckedInformer<ConfigMap> {
+        CheckedInformer::start(self.maps.source_through(self.client.clone()), strategies()[0].clone())
     }
 
     /// Grants read access to the config maps of the namespace.
@@ -103,17 +103,17 @@ async fn a_cache_syncs_as_soon_as_access_is_granted(server: &Server) {
     let visitor = Visitor::new(server, LONG).await;
     visitor.maps.create("secretive").await;
     let refusal = server.as_dev().map(|server| server.faults().inject(Fault::answer(403).of("configmaps")));
-    let follower = visitor.follow();
-    follower.failed_with("forbidden").await;
-    assert!(follower.store.is_empty());
+    let informer = visitor.follow();
+    informer.failed_with("forbidden").await;
+    assert!(informer.store.is_empty());
     match &refusal {
         Some(refusal) => refusal.withdraw(),
         None => visitor.grant().await,
     }
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
-    assert_eq!(follower.store.len(), 1);
-    assert_eq!(follower.counts().replaces, 1);
-    follower.stop().await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert_eq!(informer.store.len(), 1);
+    assert_eq!(informer.counts().replaces, 1);
+    informer.stop().await;
 }
 
 async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server) {
@@ -122,26 +122,26 @@ async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server
         visitor.grant().await;
         visitor.hears(200).await;
     }
-    let follower = visitor.follow();
+    let informer = visitor.follow();
     visitor.maps.create("one").await;
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
     if server.as_dev().is_some() {
         visitor.badge.renew("outdated");
     }
     // An open watch continues; the token is checked when the next one is opened.
     visitor.hears(401).await;
     visitor.maps.create("two").await;
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
     visitor.proxy.cut();
-    follower.failed_with("unauthorized").await;
+    informer.failed_with("unauthorized").await;
     visitor.maps.create("three").await;
     visitor.badge.renew(match &visitor.account {
         Some(account) => server.token(account, LONG).await.unwrap(),
         None => "secret".to_owned(),
     });
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
-    assert!(follower.counts().replaces <= 2, "{:#?}", follower.reports());
-    follower.stop().await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert!(informer.counts().replaces <= 2, "{:#?}", informer.reports());
+    informer.stop().await;
 }
 
 /// R30: a 429 response does not lead to a list.
@@ -151,10 +151,10 @@ async fn a_watch_that_is_refused_with_429_is_retried_without_a_list(server: &Ser
         visitor.grant().await;
         visitor.hears(200).await;
     }
-    let follower = visitor.follow();
-    follower.synced().await;
+    let informer = visitor.follow();
+    informer.synced().await;
     visitor.maps.create("before").await;
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
     let levels: Api<PriorityLevelConfiguration> = Api::all(server.client());
     let schemas: Api<FlowSchema> = Api::all(server.client());
     let name = format!("no-room-{}", visitor.maps.namespace);
@@ -171,7 +171,7 @@ async fn a_watch_that_is_refused_with_429_is_retried_without_a_list(server: &Ser
     };
     visitor.proxy.cut();
     visitor.maps.create("meanwhile").await;
-    follower.failed_with("too_many_requests").await;
+    informer.failed_with("too_many_requests").await;
     match &refusal {
         Some(refusal) => refusal.withdraw(),
         None => {
@@ -180,9 +180,9 @@ async fn a_watch_that_is_refused_with_429_is_retried_without_a_list(server: &Ser
             levels.delete(&name, &DeleteParams::default()).await.unwrap();
         }
     }
-    follower.settled(&visitor.maps.api, &ListParams::default()).await;
-    assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-    follower.stop().await;
+    informer.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert_eq!(informer.lists(), 1, "{:#?}", informer.reports());
+    informer.stop().await;
 }
 
 /// Occupies the only seat with consecutive requests, each of which waits some seconds for a future version.

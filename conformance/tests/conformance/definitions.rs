@@ -8,7 +8,7 @@ use kube::{
     },
     core::PartialObjectMeta,
 };
-use kube_conformance::{Follower, Server, claims, eventually, strategies};
+use kube_conformance::{CheckedInformer, Server, claims, eventually, strategies};
 use kube_informer::source::ListWatch;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,15 +45,15 @@ async fn a_kind_that_is_defined_later_is_cached_from_then_on(server: &Server) {
     let (definition, resource) = definition();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let widgets: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
-    let followers = strategies().map(|config| {
+    let informers = strategies().map(|config| {
         let source = ListWatch::<DynamicObject>::dynamic(client.clone(), Some(&namespace), &resource);
-        Follower::start(source, config)
+        CheckedInformer::start(source, config)
     });
     let source =
         ListWatch::<PartialObjectMeta<DynamicObject>>::for_kind(client.clone(), Some(&namespace), &resource);
-    let metadata = Follower::start(source, strategies()[0].clone());
-    for follower in &followers {
-        follower.failed_with("not_found").await;
+    let metadata = CheckedInformer::start(source, strategies()[0].clone());
+    for informer in &informers {
+        informer.failed_with("not_found").await;
     }
     let made = definitions.create(&PostParams::default(), &definition).await.unwrap();
     let widget = DynamicObject::new("first", &resource).data(json!({ "spec": { "size": 1 } }));
@@ -62,21 +62,21 @@ async fn a_kind_that_is_defined_later_is_cached_from_then_on(server: &Server) {
         widgets.create(&PostParams::default(), &widget).await.map_err(|error| error.to_string())
     })
     .await;
-    for follower in &followers {
-        follower.settled(&widgets, &ListParams::default()).await;
-        assert_eq!(follower.store.list()[0].data["spec"]["size"], 1);
+    for informer in &informers {
+        informer.settled(&widgets, &ListParams::default()).await;
+        assert_eq!(informer.store.list()[0].data["spec"]["size"], 1);
     }
     metadata.until("the metadata", |store| store.len() == 1).await;
     let name = made.metadata.name.unwrap();
     definitions.delete(&name, &DeleteParams::default()).await.unwrap();
     // After the deletion of the definition, requests fail, or the list is empty.
-    for follower in followers {
-        follower
+    for informer in informers {
+        informer
             .until("the end of the widgets", |store| {
-                store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
+                store.is_empty() || informer.reports().iter().any(|report| report.contains("not_found"))
             })
             .await;
-        follower.stop().await;
+        informer.stop().await;
     }
     metadata.stop().await;
 }

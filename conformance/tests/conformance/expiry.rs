@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, claims, strategies};
+use kube_conformance::{CheckedInformer, Server, claims, strategies};
 
 claims! {
     shared: [],
@@ -19,12 +19,12 @@ async fn a_watch_whose_version_has_expired_is_followed_by_a_list(server: &Server
     for config in strategies() {
         let proxy = server.proxy(1).await;
         let source = secrets.source_through(server.client_through(&proxy));
-        let follower = Follower::start(source, config);
-        follower.synced().await;
+        let informer = CheckedInformer::start(source, config);
+        informer.synced().await;
         // A watch that ends early without an event leads to a list, and this one must expire instead.
         secrets.change("stays", &proxy.address().to_string()).await;
-        follower.settled(&secrets.api, &ListParams::default()).await;
-        assert_eq!(follower.counts().replaces, 1);
+        informer.settled(&secrets.api, &ListParams::default()).await;
+        assert_eq!(informer.counts().replaces, 1);
         proxy.stall();
         secrets.change("changes", &proxy.address().to_string()).await;
         secrets.delete("goes").await;
@@ -32,11 +32,11 @@ async fn a_watch_whose_version_has_expired_is_followed_by_a_list(server: &Server
         server.forget_history().await;
         proxy.cut();
         proxy.resume();
-        follower.settled(&secrets.api, &ListParams::default()).await;
-        follower.failed_with("expired").await;
-        assert_eq!(follower.unseen_deletions(), [format!("{}/goes", secrets.namespace)]);
-        assert_eq!(follower.counts().replaces, 2, "{:#?}", follower.reports());
-        follower.stop().await;
+        informer.settled(&secrets.api, &ListParams::default()).await;
+        informer.failed_with("expired").await;
+        assert_eq!(informer.unseen_deletions(), [format!("{}/goes", secrets.namespace)]);
+        assert_eq!(informer.counts().replaces, 2, "{:#?}", informer.reports());
+        informer.stop().await;
         secrets.delete("comes").await;
         secrets.create("goes").await;
     }

@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube_conformance::{Follower, Random, Server, claims, strategies};
+use kube_conformance::{CheckedInformer, Random, Server, claims, strategies};
 use kube_informer::{
     cache::Store,
     wire::{FieldSelector, LabelSelector},
@@ -27,7 +27,7 @@ const WRITES: u64 = 300;
 
 async fn thousands_of_concurrent_writes_are_cached(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
-    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    let informers = strategies().map(|config| CheckedInformer::start(maps.source(), config));
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         writers.spawn(write(maps.api.clone(), writer));
@@ -35,11 +35,11 @@ async fn thousands_of_concurrent_writes_are_cached(server: &Server) {
     while let Some(ended) = writers.join_next().await {
         ended.unwrap();
     }
-    for follower in followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.asked(), 1, "the state was asked for once: {:#?}", follower.reports());
-        assert_eq!(follower.unseen_deletions(), [""; 0]);
-        follower.stop().await;
+    for informer in informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(informer.lists(), 1, "one list: {:#?}", informer.reports());
+        assert_eq!(informer.unseen_deletions(), [""; 0]);
+        informer.stop().await;
     }
 }
 
@@ -49,13 +49,13 @@ async fn objects_enter_and_leave_a_cache_with_a_selector(server: &Server) {
     maps.create("other").await;
     let (labels, fields) = ("colour=red", "metadata.name!=never");
     let selected = ListParams::default().labels(labels).fields(fields);
-    let followers = strategies().map(|config| {
+    let informers = strategies().map(|config| {
         let (labels, fields): (LabelSelector, FieldSelector) =
             (labels.parse().unwrap(), fields.parse().unwrap());
-        Follower::start(maps.source().labels(labels).fields(fields), config)
+        CheckedInformer::start(maps.source().labels(labels).fields(fields), config)
     });
-    for follower in &followers {
-        follower.settled(&maps.api, &selected).await;
+    for informer in &informers {
+        informer.settled(&maps.api, &selected).await;
     }
     maps.label("other", "colour", Some("red")).await;
     maps.label("first", "colour", None).await;
@@ -63,54 +63,54 @@ async fn objects_enter_and_leave_a_cache_with_a_selector(server: &Server) {
     maps.label("first", "colour", Some("red")).await;
     maps.delete("first").await;
     let expected = ["added first", "added other", "deleted first", "added first", "deleted first"];
-    for follower in followers {
-        follower.until("the last event", |_| follower.events().len() >= expected.len()).await;
-        assert_eq!(follower.events(), expected);
-        follower.settled(&maps.api, &selected).await;
-        assert_eq!(follower.asked(), 1);
-        follower.stop().await;
+    for informer in informers {
+        informer.until("the last event", |_| informer.events().len() >= expected.len()).await;
+        assert_eq!(informer.events(), expected);
+        informer.settled(&maps.api, &selected).await;
+        assert_eq!(informer.lists(), 1);
+        informer.stop().await;
     }
 }
 
 async fn an_object_with_a_finalizer_is_deleted_when_it_is_removed(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create_with("held", json!({ "finalizers": ["example.com/hold"] })).await;
-    let followers = strategies().map(|config| Follower::start(maps.source(), config));
-    for follower in &followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
+    let informers = strategies().map(|config| CheckedInformer::start(maps.source(), config));
+    for informer in &informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
     }
     maps.delete("held").await;
-    for follower in &followers {
+    for informer in &informers {
         let is_going = |map: &ConfigMap| map.metadata.deletion_timestamp.is_some();
         // The cache is at least as new as the delivered events.
         let is_told = |store: &Store<ConfigMap>| {
-            store.list().iter().any(|map| is_going(map)) && follower.events().len() >= 2
+            store.list().iter().any(|map| is_going(map)) && informer.events().len() >= 2
         };
-        follower.until("its end in sight", is_told).await;
-        assert_eq!(follower.events(), ["added held", "updated held"]);
+        informer.until("its end in sight", is_told).await;
+        assert_eq!(informer.events(), ["added held", "updated held"]);
     }
     maps.patch("held", json!({ "metadata": { "finalizers": null } })).await;
-    for follower in followers {
-        follower.until("its end", |store| store.is_empty()).await;
-        follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.events(), ["added held", "updated held", "deleted held"]);
-        follower.stop().await;
+    for informer in informers {
+        informer.until("its end", |store| store.is_empty()).await;
+        informer.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(informer.events(), ["added held", "updated held", "deleted held"]);
+        informer.stop().await;
     }
 }
 
 async fn an_object_that_is_created_again_has_another_uid(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
-    let follower = Follower::start(maps.source(), strategies()[0].clone());
+    let informer = CheckedInformer::start(maps.source(), strategies()[0].clone());
     for _ in 0..3 {
         maps.create("phoenix").await;
         maps.delete("phoenix").await;
     }
     maps.create("phoenix").await;
-    follower.settled(&maps.api, &ListParams::default()).await;
-    let cached = follower.store.list();
+    informer.settled(&maps.api, &ListParams::default()).await;
+    let cached = informer.store.list();
     let uid = maps.api.get("phoenix").await.unwrap().metadata.uid;
     assert_eq!(cached[0].metadata.uid, uid);
-    follower.stop().await;
+    informer.stop().await;
 }
 
 /// Creates, updates and deletes a few objects many times.

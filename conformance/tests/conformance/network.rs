@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Disturbance, Follower, Random, Server, claims, strategies};
+use kube_conformance::{CheckedInformer, Disturbance, Random, Server, claims, strategies};
 
 claims! {
     shared: [
@@ -18,21 +18,21 @@ async fn watches_continue_after_their_connections_are_cut(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
         let proxy = server.proxy(1).await;
-        let follower = Follower::start(maps.source_through(server.client_through(&proxy)), config);
-        follower.synced().await;
+        let informer = CheckedInformer::start(maps.source_through(server.client_through(&proxy)), config);
+        informer.synced().await;
         for turn in 0..5 {
             maps.create(&format!("a{turn}")).await;
-            follower.settled(&maps.api, &ListParams::default()).await;
+            informer.settled(&maps.api, &ListParams::default()).await;
             proxy.cut();
             maps.create(&format!("b{turn}")).await;
             maps.delete(&format!("a{turn}")).await;
-            follower.settled(&maps.api, &ListParams::default()).await;
+            informer.settled(&maps.api, &ListParams::default()).await;
             maps.delete(&format!("b{turn}")).await;
         }
-        follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.asked(), 1, "a cut costs no list: {:#?}", follower.reports());
+        informer.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(informer.lists(), 1, "a cut costs no list: {:#?}", informer.reports());
         assert!(proxy.connections() >= 6);
-        follower.stop().await;
+        informer.stop().await;
     }
 }
 
@@ -40,20 +40,20 @@ async fn a_stalled_connection_loses_nothing(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
         let proxy = server.proxy(2).await;
-        let follower = Follower::start(maps.source_through(server.client_through(&proxy)), config);
-        follower.synced().await;
+        let informer = CheckedInformer::start(maps.source_through(server.client_through(&proxy)), config);
+        informer.synced().await;
         proxy.stall();
         for number in 0..50 {
             maps.create(&format!("m{number}")).await;
         }
         proxy.resume();
-        follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
+        informer.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(informer.lists(), 1, "{:#?}", informer.reports());
         for number in 0..50 {
             maps.delete(&format!("m{number}")).await;
         }
-        follower.settled(&maps.api, &ListParams::default()).await;
-        follower.stop().await;
+        informer.settled(&maps.api, &ListParams::default()).await;
+        informer.stop().await;
     }
 }
 
@@ -62,7 +62,7 @@ async fn after_many_writes_the_cache_equals_the_server(server: &Server) {
     for (seed, config) in (1..).zip(strategies().into_iter().cycle().take(4)) {
         let (proxy, mut random) = (server.proxy(seed).await, Random::new(seed));
         proxy.disturb(if seed % 2 == 0 { Disturbance::RandomDelays } else { Disturbance::RandomFailures });
-        let follower = Follower::start(maps.source_through(server.client_through(&proxy)), config);
+        let informer = CheckedInformer::start(maps.source_through(server.client_through(&proxy)), config);
         let mut alive = [false; 10];
         for turn in 0..300 {
             let number = random.below(10) as usize;
@@ -75,10 +75,10 @@ async fn after_many_writes_the_cache_equals_the_server(server: &Server) {
             alive[number] = !alive[number] || maps.api.get_opt(&name).await.unwrap().is_some();
         }
         proxy.disturb(Disturbance::None);
-        follower.settled(&maps.api, &ListParams::default()).await;
-        let replaces = follower.counts().replaces;
-        assert!(replaces <= follower.allowed(), "{replaces} lists: {:#?}", follower.reports());
-        follower.stop().await;
+        informer.settled(&maps.api, &ListParams::default()).await;
+        let replaces = informer.counts().replaces;
+        assert!(replaces <= informer.allowed_lists(), "{replaces} lists: {:#?}", informer.reports());
+        informer.stop().await;
         for name in (0..10).filter(|number| alive[*number]).map(|number| format!("m{number}")) {
             maps.delete(&name).await;
         }

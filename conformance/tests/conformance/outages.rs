@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, claims, eventually, in_time, strategies};
+use kube_conformance::{CheckedInformer, Server, claims, eventually, in_time, strategies};
 use kube_informer::{
     source::{Error, ListerWatcher},
     wire::{WatchEvent, WatchOptions},
@@ -22,41 +22,45 @@ claims! {
 async fn a_watch_continues_after_a_restart_of_the_server(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
-    let followers = strategies().map(|config| Follower::start(maps.source(), config));
-    for follower in &followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
+    let informers = strategies().map(|config| CheckedInformer::start(maps.source(), config));
+    for informer in &informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
     }
     for turn in 0..2 {
         maps.change("before", &format!("{turn}")).await;
         server.restart().await;
         maps.create(&format!("after-{turn}")).await;
-        for follower in &followers {
-            follower.settled(&maps.api, &ListParams::default()).await;
+        for informer in &informers {
+            informer.settled(&maps.api, &ListParams::default()).await;
             // A started server has no history, so each start may lead to one list.
-            let replaces = follower.counts().replaces;
-            assert!(replaces <= (turn + 2).max(follower.allowed()), "{replaces}: {:#?}", follower.reports());
+            let replaces = informer.counts().replaces;
+            assert!(
+                replaces <= (turn + 2).max(informer.allowed_lists()),
+                "{replaces}: {:#?}",
+                informer.reports()
+            );
         }
     }
-    for follower in followers {
-        follower.stop().await;
+    for informer in informers {
+        informer.stop().await;
     }
 }
 
 async fn a_cache_recovers_from_a_pause_of_etcd(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
-    let followers = strategies().map(|config| Follower::start(maps.source(), config));
-    for follower in &followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
+    let informers = strategies().map(|config| CheckedInformer::start(maps.source(), config));
+    for informer in &informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
     }
     let paused = server.pause().await;
     let api = maps.api.clone();
     let mut map = ConfigMap::default();
     map.metadata.name = Some("during".into());
     let write = tokio::spawn(async move { api.create(&Default::default(), &map).await });
-    let late = Follower::start(maps.source(), strategies()[1].clone());
-    for follower in &followers {
-        assert_eq!(follower.store.len(), 1, "a cache answers whatever the server does");
+    let late = CheckedInformer::start(maps.source(), strategies()[1].clone());
+    for informer in &informers {
+        assert_eq!(informer.store.len(), 1, "a cache answers whatever the server does");
     }
     tokio::task::yield_now().await;
     assert!(!write.is_finished(), "nothing is written meanwhile");
@@ -64,23 +68,23 @@ async fn a_cache_recovers_from_a_pause_of_etcd(server: &Server) {
     in_time("the write", write).await.unwrap().unwrap();
     late.settled(&maps.api, &ListParams::default()).await;
     late.stop().await;
-    for follower in followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-        follower.stop().await;
+    for informer in informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(informer.lists(), 1, "{:#?}", informer.reports());
+        informer.stop().await;
     }
 }
 
 async fn a_cache_recovers_from_a_restart_of_etcd(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
-    let followers = strategies().map(|config| Follower::start(maps.source(), config));
-    for follower in &followers {
-        follower.synced().await;
+    let informers = strategies().map(|config| CheckedInformer::start(maps.source(), config));
+    for informer in &informers {
+        informer.synced().await;
     }
     maps.change("before", "1").await;
-    for follower in &followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
+    for informer in &informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
     }
     server.restart_data().await;
     let mut map = ConfigMap::default();
@@ -93,11 +97,11 @@ async fn a_cache_recovers_from_a_restart_of_etcd(server: &Server) {
         Err(error) => Err(error.to_string()),
     })
     .await;
-    for follower in followers {
-        follower.settled(&maps.api, &ListParams::default()).await;
-        let replaces = follower.counts().replaces;
-        assert!(replaces <= follower.allowed(), "{replaces}: {:#?}", follower.reports());
-        follower.stop().await;
+    for informer in informers {
+        informer.settled(&maps.api, &ListParams::default()).await;
+        let replaces = informer.counts().replaces;
+        assert!(replaces <= informer.allowed_lists(), "{replaces}: {:#?}", informer.reports());
+        informer.stop().await;
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, claims, eventually, strategies, versions};
+use kube_conformance::{CheckedInformer, Server, claims, eventually, strategies, versions};
 use kube_informer::{Informer, source::ListWatch, wire::ListOptions, wire::ShardSelector};
 use std::collections::BTreeSet;
 
@@ -53,11 +53,12 @@ async fn caches_of_shards_contain_their_objects(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
         // As an informer, which also checks each object, then with the selector of the server only.
-        let part =
-            |index| Follower::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2));
-        let mut followers = vec![[part(0), part(1)]];
+        let part = |index| {
+            CheckedInformer::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2))
+        };
+        let mut informers = vec![[part(0), part(1)]];
         if !server.is_older_than(SHARDED_SINCE) {
-            followers.push(halves(&maps).map(|half| Follower::start(half, config.clone())));
+            informers.push(halves(&maps).map(|half| CheckedInformer::start(half, config.clone())));
         }
         for number in 0..20 {
             maps.create(&format!("m{number:02}")).await;
@@ -68,10 +69,10 @@ async fn caches_of_shards_contain_their_objects(server: &Server) {
         }
         let listed = versions(&maps.api.list(&ListParams::default()).await.unwrap().items);
         eventually("the union of both caches", async || {
-            for pair in &followers {
+            for pair in &informers {
                 let mut union = std::collections::BTreeMap::new();
-                for follower in pair {
-                    for (key, version) in versions(follower.store.list().iter().map(|map| &**map)) {
+                for informer in pair {
+                    for (key, version) in versions(informer.store.list().iter().map(|map| &**map)) {
                         assert_eq!(union.insert(key.clone(), version), None, "{key} is in both");
                     }
                 }
@@ -82,9 +83,9 @@ async fn caches_of_shards_contain_their_objects(server: &Server) {
             Ok(())
         })
         .await;
-        for follower in followers.into_iter().flatten() {
-            assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-            follower.stop().await;
+        for informer in informers.into_iter().flatten() {
+            assert_eq!(informer.lists(), 1, "{:#?}", informer.reports());
+            informer.stop().await;
         }
         for name in listed.keys().map(|key| key.rsplit('/').next().unwrap()) {
             maps.delete(name).await;

@@ -3,7 +3,7 @@
 use crate::corpus::{Checksum, Pods, mutate};
 use crate::object::{NewObject, complete};
 use crate::registry::Resource;
-use crate::storage::{Content, Missed, Place, Write};
+use crate::storage::{CollectionId, Content, Write, WriteError};
 use crate::verb::{Cluster, encode, encode_change, encode_json, now};
 use kube_informer_wire::Key;
 use serde_json::json;
@@ -110,7 +110,7 @@ impl Drop for Churning {
 struct PodSet {
     cluster: Arc<Cluster>,
     resource: Arc<Resource>,
-    place: Place,
+    collection: CollectionId,
     pods: Pods,
     /// The key of each pod, by its index.
     keys: Vec<Key>,
@@ -119,8 +119,8 @@ struct PodSet {
 impl PodSet {
     fn new(cluster: Arc<Cluster>, pods: Pods) -> Self {
         let resource = cluster.registry().resource("", "v1", "pods").expect("pods are built in").clone();
-        let place = Place::from(resource.storage());
-        Self { cluster, resource, place, pods, keys: Vec::new() }
+        let collection = CollectionId::from(resource.storage());
+        Self { cluster, resource, collection, pods, keys: Vec::new() }
     }
 
     /// Generates the pods on all cores, a few thousand at a time, and stores them in order.
@@ -173,13 +173,13 @@ impl PodSet {
     fn store(&self, content: Box<Content>) {
         let key = content.key().clone();
         // An existing pod is from an earlier call with the same seed.
-        let _ = self.cluster.store.write(&self.place, key.as_str(), Write::Create(content));
+        let _ = self.cluster.store.write(&self.collection, key.as_str(), Write::Create(content));
     }
 
     /// Changes, deletes or creates a pod.
     fn change(&self, index: u64, tick: u64) {
         let key = self.keys[index as usize].as_str();
-        let Some(record) = self.cluster.store.get(&self.place, key) else {
+        let Some(record) = self.cluster.store.get(&self.collection, key) else {
             return self.store(self.encoded(index));
         };
         let write = match tick % DELETIONS {
@@ -190,9 +190,9 @@ impl PodSet {
                 Err(_) => return,
             },
         };
-        match self.cluster.store.write(&self.place, key, write) {
+        match self.cluster.store.write(&self.collection, key, write) {
             // Another client has changed the object in the meantime; its change is sufficient.
-            Ok(_) | Err(Missed::Changed | Missed::Missing | Missed::Exists) => {}
+            Ok(_) | Err(WriteError::Changed | WriteError::Missing | WriteError::Exists) => {}
         }
     }
 }
@@ -202,12 +202,12 @@ pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
     let registry = cluster.registry();
     let resource = registry.resource("", "v1", "namespaces").expect("namespaces are built in");
     let mut object = json!({});
-    let birth = NewObject { namespace: None, name, uid: cluster.uid(), now: &now() };
-    complete(resource, &mut object, &birth);
+    let new_object = NewObject { namespace: None, name, uid: cluster.uid(), now: &now() };
+    complete(resource, &mut object, &new_object);
     let Ok(key) = Key::new(None, name) else { return };
     let write = Write::Create(encode(resource, key, object));
     // An error means that the namespace exists already.
-    let _ = cluster.store.write(&Place::from(resource.storage()), name, write);
+    let _ = cluster.store.write(&CollectionId::from(resource.storage()), name, write);
 }
 
 /// Returns a random number that selects the next pod, by SplitMix64.

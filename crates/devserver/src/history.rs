@@ -1,7 +1,7 @@
 //! Serves a recorded history: the state at one moment, or a range in which time continues.
 
 use crate::registry::Resource;
-use crate::storage::Place;
+use crate::storage::CollectionId;
 use crate::verb::{Cluster, encode};
 use jiff::Timestamp;
 use kube_history::{Event, Filter, History, Kind, KindId, ReadError, Scope, Version};
@@ -138,12 +138,12 @@ impl Loaded {
         for change in objects {
             if let (Some(resource), Some(object)) = (served.get(&change.kind), &change.object) {
                 let content = encode(resource, change.key.clone(), object.clone());
-                cluster.store.load(&Place::from(resource.storage()), *content, change.version);
+                cluster.store.load(&CollectionId::from(resource.storage()), *content, change.version);
             }
         }
         cluster.store.raise(self.version);
         cluster.store.forget_history();
-        cluster.moment.set(self.past.time);
+        cluster.served_time.set(self.past.time);
         if let Motion::Moving(speed) = self.past.motion {
             let (send, changes) = mpsc::channel(READ_AHEAD);
             let (history, from) = (self.past.history.clone(), self.past.time);
@@ -271,18 +271,18 @@ async fn play(
             sleep_until(pace.due(reached)).await;
             let Some(cluster) = cluster.upgrade() else { return };
             apply(&cluster, &served, change);
-            cluster.moment.set(reached);
+            cluster.served_time.set(reached);
         }
     }
 }
 
 fn apply(cluster: &Cluster, served: &HashMap<KindId, Arc<Resource>>, change: Change) {
     let Some(resource) = served.get(&change.kind) else { return };
-    let place = Place::from(resource.storage());
+    let collection = CollectionId::from(resource.storage());
     match change.object {
         Some(object) => {
-            cluster.store.replay_put(&place, *encode(resource, change.key, object), change.version);
+            cluster.store.replay_put(&collection, *encode(resource, change.key, object), change.version);
         }
-        None => cluster.store.replay_remove(&place, change.key.as_str(), change.version),
+        None => cluster.store.replay_remove(&collection, change.key.as_str(), change.version),
     }
 }

@@ -50,7 +50,7 @@ mod format;
 
 pub mod corpus;
 
-mod moment;
+mod served_time;
 
 mod storage;
 

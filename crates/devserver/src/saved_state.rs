@@ -1,6 +1,6 @@
 //! Loads the objects that an earlier server has saved in a directory.
 
-use crate::storage::{DataError, Journal, Place, SavedChange};
+use crate::storage::{CollectionId, DataError, Journal, SavedChange};
 use crate::verb::{Cluster, encode};
 use kube_informer_wire::Key;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl SavedState {
                 continue;
             };
             let content = encode(&resource, key, object);
-            cluster.store.load(&Place::from(resource.storage()), *content, Some(change.version));
+            cluster.store.load(&CollectionId::from(resource.storage()), *content, Some(change.version));
         }
         cluster.store.raise(self.version);
         cluster.store.forget_history();

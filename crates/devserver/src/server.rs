@@ -3,7 +3,9 @@
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
 use crate::history::{Loaded, Past};
-use crate::http::{AllowedHosts, Control, Door, Gateway, Guard, Loopback, RequestRecord, Tls, Token, listen};
+use crate::http::{
+    AllowedHosts, Control, Gateway, Guard, Loopback, RequestRecord, SocketSettings, Tls, Token, listen,
+};
 use crate::kubeconfig;
 use crate::kubelet::{self, Kubelet, Outcome};
 use crate::rbac::User;
@@ -36,7 +38,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 /// The server and all its connections end when it is [stopped](DevServer::stop) or dropped.
 #[derive(Debug)]
 pub struct DevServer {
-    front: Arc<Gateway>,
+    gateway: Arc<Gateway>,
     socket: Option<Socket>,
     kubelet: Option<JoinHandle<()>>,
 }
@@ -197,14 +199,17 @@ impl DevServer {
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client_as(&self, user: impl Into<User>) -> kube_client::Client {
-        kube_client::Client::new(crate::http::InProcess::new(Arc::clone(&self.front), user.into()), "default")
+        kube_client::Client::new(
+            crate::http::InProcess::new(Arc::clone(&self.gateway), user.into()),
+            "default",
+        )
     }
 
     /// Returns a client that faults do not apply to, with which a test can prepare and check objects.
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client_without_faults(&self) -> kube_client::Client {
-        let pipe = crate::http::InProcess::without_faults(Arc::clone(&self.front), User::admin());
+        let pipe = crate::http::InProcess::without_faults(Arc::clone(&self.gateway), User::admin());
         kube_client::Client::new(pipe, "default")
     }
 
@@ -213,12 +218,12 @@ impl DevServer {
     /// Requests on sockets that fail before the user is known, and requests of the built-in kubelet, are not included.
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
-        self.front.log.all()
+        self.gateway.log.all()
     }
 
     /// Removes all entries of [`DevServer::requests`].
     pub fn clear_requests(&self) {
-        self.front.log.clear();
+        self.gateway.log.clear();
     }
 
     /// Applies all objects in a YAML text, as `kubectl apply --server-side --force-conflicts` does; faults do
@@ -229,7 +234,7 @@ impl DevServer {
     /// Returns an error if the text is not YAML, or if an object is unknown or refused; the objects before it
     /// are applied.
     pub async fn apply_yaml(&self, text: &str) -> Result<Vec<serde_json::Value>, ApplyYamlError> {
-        yaml::apply(&Loopback::new(Arc::clone(&self.front), "apply-yaml"), text).await
+        yaml::apply(&Loopback::new(Arc::clone(&self.gateway), "apply-yaml"), text).await
     }
 
     /// Runs an admission or conversion webhook in this process, as the service that configurations refer to.
@@ -318,7 +323,7 @@ impl DevServer {
         pod: &str,
         outcome: Outcome,
     ) -> Result<(), OutcomeError> {
-        let client = Loopback::new(Arc::clone(&self.front), "set-outcome");
+        let client = Loopback::new(Arc::clone(&self.gateway), "set-outcome");
         let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
         let annotation = kubelet::ANNOTATION;
         let patch = json!({ "metadata": { "annotations": { annotation: outcome.as_str() } } });
@@ -332,7 +337,7 @@ impl DevServer {
     /// Returns the active faults.
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        &self.front.faults
+        &self.gateway.faults
     }
 
     /// Returns the newest resource version.
@@ -408,7 +413,7 @@ impl DevServer {
 
     /// Stops the server, and waits for the end of its tasks.
     pub async fn stop(mut self) {
-        self.front.close();
+        self.gateway.close();
         if let Some(kubelet) = self.kubelet.take() {
             kubelet.abort();
             // The task ends because it was aborted.
@@ -417,20 +422,20 @@ impl DevServer {
         if let Some(socket) = self.socket.take() {
             socket.stop.send_replace(());
             if let Err(error) = socket.task.await {
-                tracing::error!(%error, "the server did not end well");
+                tracing::error!(%error, "server task failed");
             }
         }
-        self.front.cluster.store.stop_saving();
+        self.gateway.cluster.store.stop_saving();
     }
 
     fn cluster(&self) -> &Arc<Cluster> {
-        &self.front.cluster
+        &self.gateway.cluster
     }
 }
 
 impl Drop for DevServer {
     fn drop(&mut self) {
-        self.front.close();
+        self.gateway.close();
         if let Some(kubelet) = &self.kubelet {
             kubelet.abort();
         }
@@ -438,7 +443,7 @@ impl Drop for DevServer {
             // The task owns the connections, which are closed when it is aborted.
             socket.task.abort();
         }
-        self.front.cluster.store.stop_saving();
+        self.gateway.cluster.store.stop_saving();
     }
 }
 
@@ -572,9 +577,9 @@ impl Builder {
             }
         };
         let mut server = self.start_with_kubelet(contents);
-        let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
+        let settings = SocketSettings { gateway: Arc::clone(&server.gateway), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
-        let task = tokio::spawn(listen(listener, door, stopped));
+        let task = tokio::spawn(listen(listener, settings, stopped));
         server.socket = Some(Socket { address, tls, token, stop, task });
         Ok(server)
     }
@@ -582,7 +587,7 @@ impl Builder {
     fn start_with_kubelet(&self, contents: Contents) -> DevServer {
         let mut server = self.start_with(contents);
         if let Some(kubelet) = self.kubelet.clone() {
-            let client = Loopback::new(Arc::clone(&server.front), "kubelet");
+            let client = Loopback::new(Arc::clone(&server.gateway), "kubelet");
             server.kubelet = Some(tokio::spawn(kubelet::run(kubelet, client)));
         }
         server
@@ -607,7 +612,7 @@ impl Builder {
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());
         DevServer {
-            front: Arc::new(Gateway::new(cluster, faults, self.control)),
+            gateway: Arc::new(Gateway::new(cluster, faults, self.control)),
             socket: None,
             kubelet: None,
         }

@@ -68,7 +68,7 @@ fn path(client: &Loopback, object: &Value, document: usize) -> Result<String, Ap
     };
     let api_version = text("/apiVersion", "apiVersion")?;
     let (kind, name) = (text("/kind", "kind")?, text("/metadata/name", "metadata.name")?);
-    let registry = client.front().cluster.registry();
+    let registry = client.gateway().cluster.registry();
     let is_meant = |one: &&Arc<Resource>| one.kind == kind && one.api_version() == api_version;
     let resource = registry.resources().find(is_meant).ok_or_else(|| ApplyYamlError::UnknownKind {
         document,

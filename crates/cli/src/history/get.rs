@@ -44,14 +44,16 @@ pub(crate) fn run(args: &Get) -> anyhow::Result<()> {
         groups.push(Group { kind: kind_of(&target.kind), objects });
     }
     let mut out = BufWriter::new(io::stdout());
-    let form = match targets.as_slice() {
-        [Target { name: Some(_), .. }] => Form::Object,
-        _ => Form::List,
+    let document_kind = match targets.as_slice() {
+        [Target { name: Some(_), .. }] => DocumentKind::Object,
+        _ => DocumentKind::List,
     };
     match output {
         RecordedOutput::Table | RecordedOutput::Diff => table(&mut out, &groups, args.at)?,
-        RecordedOutput::Json => writeln!(out, "{}", clean_json(&document(&groups, form).to_string()))?,
-        RecordedOutput::Yaml => writeln!(out, "{}", yaml(&document(&groups, form)).join("\n"))?,
+        RecordedOutput::Json => {
+            writeln!(out, "{}", clean_json(&document(&groups, document_kind).to_string()))?
+        }
+        RecordedOutput::Yaml => writeln!(out, "{}", yaml(&document(&groups, document_kind)).join("\n"))?,
     }
     out.flush()?;
     if output == RecordedOutput::Table && groups.iter().all(|group| group.objects.is_empty()) {
@@ -104,17 +106,17 @@ fn objects(
 
 /// The document that is printed, as in kubectl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum DocumentKind {
     /// The one object that was named.
     Object,
     List,
 }
 
 /// Returns the objects as one document.
-fn document(groups: &[Group], form: Form) -> Value {
+fn document(groups: &[Group], document_kind: DocumentKind) -> Value {
     let items = groups.iter().flat_map(|group| group.objects.iter().map(|object| whole(&group.kind, object)));
     let mut items: Vec<Value> = items.collect();
-    if form == Form::Object && items.len() == 1 {
+    if document_kind == DocumentKind::Object && items.len() == 1 {
         return items.remove(0);
     }
     json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items})

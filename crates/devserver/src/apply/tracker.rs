@@ -137,9 +137,9 @@ impl<'a> Tracker<'a> {
 
     /// Checks that a configuration describes an object of this kind.
     fn check(&self, config: &Value) -> Result<Type<'_>, ApplyError> {
-        let says = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
-        if says("apiVersion") != self.api_version || says("kind") != self.kind {
-            let found = format!("{}, Kind={}", says("apiVersion"), says("kind"));
+        let text_of = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+        if text_of("apiVersion") != self.api_version || text_of("kind") != self.kind {
+            let found = format!("{}, Kind={}", text_of("apiVersion"), text_of("kind"));
             let expected = format!("{}, Kind={}", self.api_version, self.kind);
             return Err(ApplyError::Invalid(format!("invalid object type: {found}; expected {expected}")));
         }

@@ -65,13 +65,13 @@ impl Verb {
 impl Call<'_> {
     /// Returns true for a list with a continue token.
     pub(crate) fn continues(&self) -> bool {
-        self.verb == Some(Verb::List) && self.says("continue", |token| !token.is_empty())
+        self.verb == Some(Verb::List) && self.has_parameter("continue", |token| !token.is_empty())
     }
 
     /// Returns true for a streaming list (`sendInitialEvents`).
     pub(crate) fn is_streaming_list(&self) -> bool {
         self.verb == Some(Verb::Watch)
-            && self.says("sendInitialEvents", |value| value != "0" && value != "false")
+            && self.has_parameter("sendInitialEvents", |value| value != "0" && value != "false")
     }
 
     /// Returns true if the client has this name: the name of its user, or the program in its `User-Agent`.
@@ -79,8 +79,8 @@ impl Call<'_> {
         self.user == client || self.user_agent.split('/').next() == Some(client)
     }
 
-    fn says(&self, parameter: &str, is_meant: impl Fn(&str) -> bool) -> bool {
+    fn has_parameter(&self, parameter: &str, is_accepted: impl Fn(&str) -> bool) -> bool {
         let mut parameters = form_urlencoded::parse(self.query.as_bytes());
-        parameters.any(|(name, value)| name == parameter && is_meant(&value))
+        parameters.any(|(name, value)| name == parameter && is_accepted(&value))
     }
 }

@@ -1,12 +1,12 @@
 //! Parses the header `Accept`.
 
-use crate::verb::{Depth, Encoding, ErrorResponse, Form};
+use crate::verb::{Depth, Encoding, ErrorResponse, Representation};
 
 /// The representation and encoding that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// The representation of objects.
-    pub(crate) form: Form,
+    pub(crate) form: Representation,
     /// The encoding.
     pub(crate) encoding: Encoding,
     /// The form of discovery documents.
@@ -24,7 +24,7 @@ pub(crate) enum Offer {
     Objects,
 }
 
-const JSON: Accepted = Accepted { form: Form::Whole, encoding: Encoding::Json, depth: Depth::One };
+const JSON: Accepted = Accepted { form: Representation::Whole, encoding: Encoding::Json, depth: Depth::One };
 
 /// Parses an `Accept` header, and returns the best supported type.
 pub(crate) fn accept(header: &str, offer: Offer) -> Result<Accepted, ErrorResponse> {
@@ -78,9 +78,9 @@ impl<'a> Clause<'a> {
         let whole = Accepted { encoding, ..JSON };
         let accepted = match (self.target, self.group, self.version) {
             ("", ..) => whole,
-            ("Table", "meta.k8s.io", "v1") => Accepted { form: Form::Table, ..whole },
+            ("Table", "meta.k8s.io", "v1") => Accepted { form: Representation::Table, ..whole },
             ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
-                Accepted { form: Form::Metadata, ..whole }
+                Accepted { form: Representation::Metadata, ..whole }
             }
             ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
                 Accepted { depth: Depth::Aggregated, ..whole }
@@ -89,8 +89,8 @@ impl<'a> Clause<'a> {
         };
         let is_offered = match (encoding, accepted.form, accepted.depth) {
             (Encoding::Json, ..) => true,
-            (Encoding::Protobuf, Form::Whole, Depth::One) => offer == Offer::Objects,
-            (Encoding::Protobuf, Form::Metadata, Depth::One) => offer != Offer::Json,
+            (Encoding::Protobuf, Representation::Whole, Depth::One) => offer == Offer::Objects,
+            (Encoding::Protobuf, Representation::Metadata, Depth::One) => offer != Offer::Json,
             (Encoding::Protobuf, ..) => false,
         };
         is_offered.then_some(accepted)
@@ -104,29 +104,32 @@ mod tests {
     #[test]
     fn the_first_that_can_be_written_counts() {
         let table = [
-            ("", Some((Form::Whole, Depth::One))),
-            ("*/*", Some((Form::Whole, Depth::One))),
-            ("application/vnd.kubernetes.protobuf, application/json", Some((Form::Whole, Depth::One))),
+            ("", Some((Representation::Whole, Depth::One))),
+            ("*/*", Some((Representation::Whole, Depth::One))),
+            (
+                "application/vnd.kubernetes.protobuf, application/json",
+                Some((Representation::Whole, Depth::One)),
+            ),
             ("application/vnd.kubernetes.protobuf", None),
             ("application/json;q=0", None),
-            ("text/html;q=1, application/json;q=0.1", Some((Form::Whole, Depth::One))),
+            ("text/html;q=1, application/json;q=0.1", Some((Representation::Whole, Depth::One))),
             (
                 "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-                Some((Form::Table, Depth::One)),
+                Some((Representation::Table, Depth::One)),
             ),
             (
                 "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
-                Some((Form::Whole, Depth::One)),
+                Some((Representation::Whole, Depth::One)),
             ),
             (
                 "application/json;q=0.5, application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Some((Form::Metadata, Depth::One)),
+                Some((Representation::Metadata, Depth::One)),
             ),
             (
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
-                Some((Form::Whole, Depth::Aggregated)),
+                Some((Representation::Whole, Depth::Aggregated)),
             ),
-            ("application/json;stream=watch", Some((Form::Whole, Depth::One))),
+            ("application/json;stream=watch", Some((Representation::Whole, Depth::One))),
         ];
         for (header, expected) in table {
             let accepted = accept(header, Offer::Json).ok().map(|accepted| (accepted.form, accepted.depth));

@@ -1,6 +1,6 @@
 //! The bodies of requests and responses.
 
-use crate::verb::{self, Broken, ErrorResponse};
+use crate::verb::{self, ErrorResponse, StreamCut};
 use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
@@ -38,7 +38,7 @@ impl Body {
         Self { bytes, pieces }
     }
 
-    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StreamCut>>> {
         match &mut self.bytes {
             verb::Body::Whole(bytes) => {
                 let bytes = std::mem::take(bytes);
@@ -52,12 +52,12 @@ impl Body {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = StreamCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, StreamCut>>> {
         let this = &mut *self;
         let is_used_up = this.pieces.as_ref().is_none_or(|pieces| pieces.left.is_empty());
         if is_used_up {

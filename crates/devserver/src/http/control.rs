@@ -18,22 +18,22 @@ use serde_json::json;
 /// | `POST cut` | cuts all watches |
 /// | `POST restart`, `POST restart/reset` | cuts all watches; `reset` also restarts the versions |
 pub(crate) fn control(
-    front: &Gateway,
+    gateway: &Gateway,
     method: &Method,
     path: &[String],
     body: &Bytes,
 ) -> Result<ApiResponse, ErrorResponse> {
-    if front.control == Control::Closed {
+    if gateway.control == Control::Closed {
         return Err(ErrorResponse::no_such_path());
     }
     let path: Vec<_> = path.iter().map(String::as_str).collect();
-    let store = &front.cluster.store;
+    let store = &gateway.cluster.store;
     match (method.as_str(), path.as_slice()) {
-        ("GET", ["faults"]) => return Ok(ApiResponse::document(&front.faults.report())),
-        ("POST", ["faults"]) => return inject(front, body),
-        ("DELETE", ["faults"]) => front.faults.clear(),
+        ("GET", ["faults"]) => return Ok(ApiResponse::document(&gateway.faults.report())),
+        ("POST", ["faults"]) => return inject(gateway, body),
+        ("DELETE", ["faults"]) => gateway.faults.clear(),
         ("DELETE", ["faults", number]) => {
-            let found = number.parse().is_ok_and(|number| front.faults.withdraw(number));
+            let found = number.parse().is_ok_and(|number| gateway.faults.withdraw(number));
             found.then_some(()).ok_or_else(ErrorResponse::no_such_path)?;
         }
         ("POST", ["compact"]) => store.forget_history(),
@@ -47,10 +47,10 @@ pub(crate) fn control(
     Ok(ApiResponse::document(&json!({ "version": store.version().to_string() })))
 }
 
-fn inject(front: &Gateway, body: &Bytes) -> Result<ApiResponse, ErrorResponse> {
+fn inject(gateway: &Gateway, body: &Bytes) -> Result<ApiResponse, ErrorResponse> {
     let text = String::from_utf8_lossy(body);
     let fault = Fault::from_json(&text)
         .map_err(|error| ErrorResponse::bad_request(&format!("the body is not a valid fault: {error}")))?;
-    let injected = front.faults.inject(fault);
+    let injected = gateway.faults.inject(fault);
     Ok(ApiResponse::document(&json!({ "id": injected.number() })))
 }

@@ -20,7 +20,7 @@ use kube_informer_wire::{FieldOperator, FieldRequirement, ListOptions, Query, Sc
 use std::sync::Arc;
 
 /// Processes a request.
-pub(crate) async fn respond<B>(front: &Gateway, request: http::Request<B>) -> http::Response<Body>
+pub(crate) async fn respond<B>(gateway: &Gateway, request: http::Request<B>) -> http::Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
@@ -29,10 +29,10 @@ where
     let accepts = text(request.headers(), header::ACCEPT).to_owned();
     let warnings = Arc::new(Warnings::default());
     let trace = Trace { pieces: &mut pieces, record: &mut record, warnings: &warnings };
-    let answered = answer(front, request, trace).await;
+    let answered = answer(gateway, request, trace).await;
     let answer = answered.unwrap_or_else(|refusal| refuse(&refusal, &accepts));
     if let Some(record) = record {
-        front.log.add(RequestRecord { code: answer.code, ..record });
+        gateway.log.add(RequestRecord { code: answer.code, ..record });
     }
     let mut response = http::Response::builder()
         .status(answer.code)
@@ -79,7 +79,7 @@ fn refuse(refusal: &ErrorResponse, accepts: &str) -> ApiResponse {
 }
 
 async fn answer<B>(
-    front: &Gateway,
+    gateway: &Gateway,
     request: http::Request<B>,
     trace: Trace<'_>,
 ) -> Result<ApiResponse, ErrorResponse>
@@ -90,20 +90,20 @@ where
     let query = parts.uri.query().unwrap_or_default();
     let host = text(&parts.headers, header::HOST);
     let route = Route::parse(parts.uri.path(), host);
-    let user = identity::user(&front.cluster, &parts)?;
+    let user = identity::user(&gateway.cluster, &parts)?;
     let call = call(route.as_ref(), &parts, &user);
     let exemption = parts.extensions.get::<Exemption>().copied();
     if exemption != Some(Exemption::Server) {
         let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
         *trace.record = Some(RequestRecord::new(parts.method.as_str(), path, &call));
     }
-    identity::check(&front.cluster, &user, &parts, route.as_ref())?;
+    identity::check(&gateway.cluster, &user, &parts, route.as_ref())?;
     let route = route.clone().ok_or_else(ErrorResponse::no_such_path)?;
     if let Route::Control(path) = &route {
         let body = body::read(body).await?;
-        return control(front, &parts.method, path, &body);
+        return control(gateway, &parts.method, path, &body);
     }
-    let effect = if exemption.is_some() { Effect::default() } else { apply_faults(front, &call).await? };
+    let effect = if exemption.is_some() { Effect::default() } else { apply_faults(gateway, &call).await? };
     *trace.pieces = effect.pieces;
     if route == Route::Swagger {
         return Ok(verb::swagger());
@@ -113,10 +113,10 @@ where
         Route::Health | Route::Swagger | Route::Control(_) => Ok(verb::health()),
         Route::Document(_) if parts.method != Method::GET => Err(ErrorResponse::method_not_allowed()),
         Route::Document(document) => {
-            verb::discovery(&front.cluster, &document, accept(accepts, Offer::Json)?.depth)
+            verb::discovery(&gateway.cluster, &document, accept(accepts, Offer::Json)?.depth)
         }
         Route::Objects(target) => {
-            let (verb, resource) = meant(front, &target, &parts.method, query)?;
+            let (verb, resource) = meant(gateway, &target, &parts.method, query)?;
             let has_protobuf = Schema::of(&resource.api_version(), &resource.kind).is_some();
             let accepted = accept(accepts, if has_protobuf { Offer::Objects } else { Offer::Metadata })?;
             let request = Request {
@@ -126,14 +126,14 @@ where
                 query: query.to_owned(),
                 form: accepted.form,
                 encoding: accepted.encoding,
-                past: front.cluster.moment.past(),
+                past: gateway.cluster.served_time.past(),
                 content_type: media_type(&parts.headers),
                 user: Arc::clone(&user),
                 user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
                 warnings: Arc::clone(trace.warnings),
             };
-            dispatch(front, verb, &request, target.subresource.as_deref(), effect).await
+            dispatch(gateway, verb, &request, target.subresource.as_deref(), effect).await
         }
     }
 }
@@ -157,10 +157,10 @@ fn call<'a>(route: Option<&'a Route>, parts: &'a http::request::Parts, user: &'a
 }
 
 /// Applies the active faults.
-async fn apply_faults(front: &Gateway, call: &Call<'_>) -> Result<Effect, ErrorResponse> {
-    let effect = front.faults.record_hit(call);
+async fn apply_faults(gateway: &Gateway, call: &Call<'_>) -> Result<Effect, ErrorResponse> {
+    let effect = gateway.faults.record_hit(call);
     for stall in &effect.stalls {
-        front.faults.wait_out(stall).await;
+        gateway.faults.wait_out(stall).await;
     }
     match effect.answer {
         Some((code, retry_after)) => Err(ErrorResponse::scripted(code, retry_after)),
@@ -170,12 +170,12 @@ async fn apply_faults(front: &Gateway, call: &Call<'_>) -> Result<Effect, ErrorR
 
 /// Returns the verb and the resource of a request, if they exist.
 fn meant(
-    front: &Gateway,
+    gateway: &Gateway,
     target: &Target,
     method: &Method,
     query: &str,
 ) -> Result<(Verb, Arc<Resource>), ErrorResponse> {
-    let registry = front.cluster.registry();
+    let registry = gateway.cluster.registry();
     let resource = registry.resource(&target.group, &target.version, &target.plural);
     let resource = resource.ok_or_else(ErrorResponse::no_such_path)?;
     let has_part = match target.subresource.as_deref() {
@@ -214,15 +214,15 @@ fn meant(
 }
 
 async fn dispatch(
-    front: &Gateway,
+    gateway: &Gateway,
     verb: Verb,
     request: &Request,
     part: Option<&str>,
     effect: Effect,
 ) -> Result<ApiResponse, ErrorResponse> {
-    let cluster = &front.cluster;
+    let cluster = &gateway.cluster;
     let is_read = matches!(verb, Verb::Get | Verb::List | Verb::Watch) || request.resource.is_review;
-    if cluster.moment.past().is_some() && !is_read {
+    if cluster.served_time.past().is_some() && !is_read {
         return Err(ErrorResponse::read_only());
     }
     match (verb, part) {
@@ -245,15 +245,15 @@ async fn dispatch(
         (Verb::DeleteCollection, _) => {
             verb::delete_collection(cluster, request, list_options(&request.query)?).await
         }
-        (Verb::List | Verb::Watch, _) => follow(front, request, effect).await,
+        (Verb::List | Verb::Watch, _) => follow(gateway, request, effect).await,
     }
 }
 
-async fn follow(front: &Gateway, request: &Request, effect: Effect) -> Result<ApiResponse, ErrorResponse> {
+async fn follow(gateway: &Gateway, request: &Request, effect: Effect) -> Result<ApiResponse, ErrorResponse> {
     match Query::parse(&request.query).map_err(|error| ErrorResponse::query(&error))? {
         Query::List(options) => {
             let tokens = if effect.expires_continue { Tokens::Expired } else { Tokens::Honoured };
-            verb::list(&front.cluster, request, options, tokens).await
+            verb::list(&gateway.cluster, request, options, tokens).await
         }
         Query::Watch(_) if effect.refuses_streaming => Err(ErrorResponse::no_streaming_lists()),
         Query::Watch(mut options) => {
@@ -262,7 +262,7 @@ async fn follow(front: &Gateway, request: &Request, effect: Effect) -> Result<Ap
                 let one = one.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
                 options.field_selector = options.field_selector.and([one].into_iter().collect());
             }
-            verb::watch(&front.cluster, request, options, effect.watch).await
+            verb::watch(&gateway.cluster, request, options, effect.watch).await
         }
     }
 }

@@ -15,20 +15,20 @@ use tower_service::Service;
 /// A client connection that calls the server directly.
 #[derive(Clone, Debug)]
 pub(crate) struct InProcess {
-    front: Arc<Gateway>,
+    gateway: Arc<Gateway>,
     user: Arc<User>,
     exemption: Option<Exemption>,
 }
 
 impl InProcess {
     /// Creates a connection of this user.
-    pub(crate) fn new(front: Arc<Gateway>, user: User) -> Self {
-        Self { front, user: Arc::new(user), exemption: None }
+    pub(crate) fn new(gateway: Arc<Gateway>, user: User) -> Self {
+        Self { gateway, user: Arc::new(user), exemption: None }
     }
 
     /// Creates a connection that faults do not apply to.
-    pub(crate) fn without_faults(front: Arc<Gateway>, user: User) -> Self {
-        Self { exemption: Some(Exemption::Client), ..Self::new(front, user) }
+    pub(crate) fn without_faults(gateway: Arc<Gateway>, user: User) -> Self {
+        Self { exemption: Some(Exemption::Client), ..Self::new(gateway, user) }
     }
 }
 
@@ -45,7 +45,7 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
-        let front = Arc::clone(&self.front);
+        let gateway = Arc::clone(&self.gateway);
         request.extensions_mut().insert(Arc::clone(&self.user));
         let exemption = self.exemption;
         if let Some(exemption) = exemption {
@@ -53,10 +53,10 @@ where
         }
         Box::pin(async move {
             let refuses_connections =
-                if exemption.is_some() { front.is_closed() } else { front.refuses_connections() };
+                if exemption.is_some() { gateway.is_closed() } else { gateway.refuses_connections() };
             match refuses_connections {
                 true => Err(io::ErrorKind::ConnectionRefused.into()),
-                false => Ok(respond(&front, request).await),
+                false => Ok(respond(&gateway, request).await),
             }
         })
     }

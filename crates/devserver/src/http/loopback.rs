@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Sends requests as a user with all permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct Loopback {
-    front: Arc<Gateway>,
+    gateway: Arc<Gateway>,
     user: Arc<User>,
     user_agent: &'static str,
 }
@@ -24,12 +24,12 @@ pub(crate) struct Reply {
 }
 
 impl Loopback {
-    pub(crate) fn new(front: Arc<Gateway>, user_agent: &'static str) -> Self {
-        Self { front, user: Arc::new(User::admin()), user_agent }
+    pub(crate) fn new(gateway: Arc<Gateway>, user_agent: &'static str) -> Self {
+        Self { gateway, user: Arc::new(User::admin()), user_agent }
     }
 
-    pub(crate) fn front(&self) -> &Arc<Gateway> {
-        &self.front
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
@@ -65,7 +65,7 @@ impl Loopback {
             .extension(Exemption::Server)
             .body(Full::new(Bytes::from(body.to_string())));
         let Ok(request) = request else { return Reply { code: 400, body: Value::Null } };
-        let response: http::Response<Body> = respond(&self.front, request).await;
+        let response: http::Response<Body> = respond(&self.gateway, request).await;
         let code = response.status().as_u16();
         let bytes =
             response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();

@@ -35,7 +35,7 @@ pub use access::{AllowedHosts, HostError};
 pub(crate) use gateway::{Control, Gateway, Token};
 #[cfg(feature = "client")]
 pub(crate) use in_process::InProcess;
-pub(crate) use listen::{Door, Guard, listen};
+pub(crate) use listen::{Guard, SocketSettings, listen};
 pub use log::RequestRecord;
 pub(crate) use loopback::Loopback;
 pub(crate) use tls::Tls;

@@ -2,8 +2,8 @@
 
 use crate::http::Loopback;
 use crate::kubelet::node::{LEASES, NODES, lease, node, report_ready};
-use crate::kubelet::status::{Place as Report, Step, crash_again, next};
-use crate::storage::{End, Place, Position, Selection, Span, head};
+use crate::kubelet::status::{PodContext, Step, crash_again, next};
+use crate::storage::{CollectionId, End, Position, Selection, Span, head};
 use crate::verb::{Cluster, now, now_micro};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -40,7 +40,7 @@ pub(crate) async fn run(kubelet: Kubelet, client: Loopback) {
             tracing::warn!(error, "cannot create a node");
         }
     }
-    let cluster = Arc::clone(&client.front().cluster);
+    let cluster = Arc::clone(&client.gateway().cluster);
     let agent = Agent { client, cluster };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -121,7 +121,7 @@ impl Agent {
             return;
         }
         let address = addresses.next();
-        if let Step::Report(status) = next(pod, Report { address: &address, now: &now() }) {
+        if let Step::Report(status) = next(pod, PodContext { address: &address, now: &now() }) {
             self.write(pod, status).await;
         }
     }
@@ -139,7 +139,7 @@ impl Agent {
         }
         for pod in self.all("pods") {
             let address = addresses.next();
-            let status = crash_again(&pod, Report { address: &address, now: &now() });
+            let status = crash_again(&pod, PodContext { address: &address, now: &now() });
             if let Some(status) = status {
                 self.write(&pod, status).await;
             }
@@ -160,8 +160,8 @@ impl Agent {
         let Some(resource) = self.cluster.registry().resource("", "v1", plural).cloned() else {
             return Vec::new();
         };
-        let place = Place::from(resource.storage());
-        let page = self.cluster.store.list(&place, &Selection::everything(None), &Span::default());
+        let collection = CollectionId::from(resource.storage());
+        let page = self.cluster.store.list(&collection, &Selection::everything(None), &Span::default());
         let head = head(&resource.api_version(), &resource.kind);
         page.map(|page| page.records.iter().map(|record| record.to_value(&head)).collect())
             .unwrap_or_default()
@@ -178,8 +178,8 @@ struct Reader {
 
 impl Reader {
     fn open(cluster: &Cluster) -> Option<Self> {
-        let (nodes, nodes_changed) = cluster.store.follow(&Place::from(("", "nodes")), None).ok()?;
-        let (pods, pods_changed) = cluster.store.follow(&Place::from(("", "pods")), None).ok()?;
+        let (nodes, nodes_changed) = cluster.store.follow(&CollectionId::from(("", "nodes")), None).ok()?;
+        let (pods, pods_changed) = cluster.store.follow(&CollectionId::from(("", "pods")), None).ok()?;
         Some(Self { nodes, pods, nodes_changed, pods_changed })
     }
 
@@ -200,7 +200,7 @@ impl Reader {
         let mut objects = Vec::new();
         for (plural, kind, position) in [("nodes", "Node", &mut self.nodes), ("pods", "Pod", &mut self.pods)]
         {
-            let batch = cluster.store.events(&Place::from(("", plural)), *position, BATCH).ok()?;
+            let batch = cluster.store.events(&CollectionId::from(("", plural)), *position, BATCH).ok()?;
             *position = batch.position;
             let head = head("v1", kind);
             let present = batch.events.iter().filter(|event| event.end == End::Present);

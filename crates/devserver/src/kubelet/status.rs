@@ -12,9 +12,9 @@ pub(super) enum Step {
     Report(Value),
 }
 
-/// The addresses that a pod reports.
+/// The values in a reported status that do not follow from the pod.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct PodContext<'a> {
     /// The address of the pod, unless it has one.
     pub(super) address: &'a str,
     /// The time.
@@ -22,7 +22,7 @@ pub(super) struct Place<'a> {
 }
 
 /// Returns the next status of a pod: it is pending, then running, then as its outcome requires.
-pub(super) fn next(pod: &Value, place: Place<'_>) -> Step {
+pub(super) fn next(pod: &Value, context: PodContext<'_>) -> Step {
     let old = &pod["status"];
     let phase = old["phase"].as_str().unwrap_or("Pending");
     let outcome = Outcome::of(pod);
@@ -32,16 +32,16 @@ pub(super) fn next(pod: &Value, place: Place<'_>) -> Step {
         ("Running", Outcome::Run | Outcome::NotReady | Outcome::CrashLoop) if is_reported(pod, outcome) => {
             Step::Stay
         }
-        ("Running", Outcome::Succeed) if has_started(pod) => Step::Report(ended(pod, 0, place)),
-        ("Running", Outcome::Fail) if has_started(pod) => Step::Report(ended(pod, 1, place)),
-        _ => Step::Report(started(pod, outcome, place)),
+        ("Running", Outcome::Succeed) if has_started(pod) => Step::Report(ended(pod, 0, context)),
+        ("Running", Outcome::Fail) if has_started(pod) => Step::Report(ended(pod, 1, context)),
+        _ => Step::Report(started(pod, outcome, context)),
     }
 }
 
 /// Returns the status of a pod whose containers have been restarted after a crash.
-pub(super) fn crash_again(pod: &Value, place: Place<'_>) -> Option<Value> {
+pub(super) fn crash_again(pod: &Value, context: PodContext<'_>) -> Option<Value> {
     let is_crashing = Outcome::of(pod) == Outcome::CrashLoop && pod["status"]["phase"] == "Running";
-    is_crashing.then(|| started(pod, Outcome::CrashLoop, place))
+    is_crashing.then(|| started(pod, Outcome::CrashLoop, context))
 }
 
 /// Returns true if the kubelet has reported the pod before.
@@ -64,8 +64,8 @@ fn is_reported(pod: &Value, outcome: Outcome) -> bool {
     has_started(pod) && reported
 }
 
-fn started(pod: &Value, outcome: Outcome, place: Place<'_>) -> Value {
-    let Place { address, now } = place;
+fn started(pod: &Value, outcome: Outcome, context: PodContext<'_>) -> Value {
+    let PodContext { address, now } = context;
     let is_ready = matches!(outcome, Outcome::Run | Outcome::Succeed | Outcome::Fail);
     let old = &pod["status"];
     let address = old["podIP"].as_str().filter(|known| !known.is_empty()).unwrap_or(address);
@@ -117,8 +117,8 @@ fn started(pod: &Value, outcome: Outcome, place: Place<'_>) -> Value {
     status
 }
 
-fn ended(pod: &Value, code: i64, place: Place<'_>) -> Value {
-    let Place { now, .. } = place;
+fn ended(pod: &Value, code: i64, context: PodContext<'_>) -> Value {
+    let PodContext { now, .. } = context;
     let mut status = pod["status"].clone();
     let (phase, reason) = if code == 0 { ("Succeeded", "PodCompleted") } else { ("Failed", "PodFailed") };
     status["phase"] = phase.into();
@@ -192,7 +192,7 @@ mod tests {
             "spec": { "restartPolicy": policy, "containers": [{ "name": "a", "image": "i" }] },
         });
         let mut phases = Vec::new();
-        while let Step::Report(status) = next(&pod, Place { address: "10.0.0.1", now: "t" }) {
+        while let Step::Report(status) = next(&pod, PodContext { address: "10.0.0.1", now: "t" }) {
             phases.push(status["phase"].as_str().unwrap_or_default().to_owned());
             pod["status"] = status;
             assert!(phases.len() < 10, "it does not settle: {phases:?}");
@@ -222,11 +222,11 @@ mod tests {
     #[test]
     fn a_crash_counts_a_restart() {
         let (_, mut pod) = history("crash-loop", "Always");
-        let place = Place { address: "10.0.0.1", now: "t" };
+        let context = PodContext { address: "10.0.0.1", now: "t" };
         for restarts in 1..4 {
             assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], restarts);
-            pod["status"] = crash_again(&pod, place).unwrap();
+            pod["status"] = crash_again(&pod, context).unwrap();
         }
-        assert_eq!(crash_again(&history("", "Always").1, place), None);
+        assert_eq!(crash_again(&history("", "Always").1, context), None);
     }
 }

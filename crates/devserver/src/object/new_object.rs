@@ -20,25 +20,25 @@ pub(crate) struct NewObject<'a> {
 /// Completes a new object: fields of the server are set, and those of the client for them are removed.
 ///
 /// The caller has checked the name, and sets the version.
-pub(crate) fn complete(resource: &Resource, object: &mut Value, birth: &NewObject<'_>) {
+pub(crate) fn complete(resource: &Resource, object: &mut Value, new_object: &NewObject<'_>) {
     resource.write_type(metadata_holder(object));
     remove_system_fields(object);
     let meta = metadata::of(object);
     for owned in ["resourceVersion", "generation", "namespace"] {
         meta.remove(owned);
     }
-    meta.insert("name".to_owned(), birth.name.into());
-    if let Some(namespace) = birth.namespace {
+    meta.insert("name".to_owned(), new_object.name.into());
+    if let Some(namespace) = new_object.namespace {
         meta.insert("namespace".to_owned(), namespace.into());
     }
-    meta.insert("uid".to_owned(), birth.uid.clone().into());
-    meta.insert("creationTimestamp".to_owned(), birth.now.into());
+    meta.insert("uid".to_owned(), new_object.uid.clone().into());
+    meta.insert("creationTimestamp".to_owned(), new_object.now.into());
     if resource.has_generation {
         meta.insert("generation".to_owned(), 1.into());
     }
     defaults::reset_status(resource, object);
     if resource.is("batch", "jobs") && object.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) {
-        select_own_pods(object, birth);
+        select_own_pods(object, new_object);
     }
     // After the labels of pods, which are also the default of the labels of their job.
     defaults::fill(resource, object);
@@ -46,22 +46,22 @@ pub(crate) fn complete(resource: &Resource, object: &mut Value, birth: &NewObjec
 }
 
 /// Labels the pods of a job with its name and uid, and selects them by the uid, unless the client does so.
-fn select_own_pods(job: &mut Value, birth: &NewObject<'_>) {
+fn select_own_pods(job: &mut Value, new_object: &NewObject<'_>) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     let spec = metadata::fields(metadata::fields(job).entry("spec").or_insert(Value::Null));
     let template = spec.entry("template").or_insert(Value::Null);
     let labels = metadata::fields(metadata::of(template).entry("labels").or_insert(Value::Null));
     for (label, value) in [
-        ("job-name", birth.name),
-        ("batch.kubernetes.io/job-name", birth.name),
-        ("controller-uid", &birth.uid),
-        (UID, &birth.uid),
+        ("job-name", new_object.name),
+        ("batch.kubernetes.io/job-name", new_object.name),
+        ("controller-uid", &new_object.uid),
+        (UID, &new_object.uid),
     ] {
         labels.entry(label).or_insert_with(|| value.into());
     }
     let selector = metadata::fields(spec.entry("selector").or_insert(Value::Null));
     let selected = metadata::fields(selector.entry("matchLabels").or_insert(Value::Null));
-    selected.entry(UID).or_insert_with(|| birth.uid.clone().into());
+    selected.entry(UID).or_insert_with(|| new_object.uid.clone().into());
 }
 
 /// Removes the fields that only the server sets.

@@ -23,9 +23,9 @@ fn widgets() -> Resource {
 }
 
 fn born(resource: &Resource, mut object: Value) -> Value {
-    let birth =
+    let new_object =
         NewObject { namespace: resource.is_namespaced().then_some("ns"), name: "a", uid: uid(7), now: NOW };
-    complete(resource, &mut object, &birth);
+    complete(resource, &mut object, &new_object);
     object
 }
 

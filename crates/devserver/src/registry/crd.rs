@@ -92,28 +92,29 @@ pub(crate) fn definition_errors(crd: &Value) -> Vec<FieldError> {
     }
     let names: Vec<_> = versions(crd).map(|version| text(&version["name"])).collect();
     for (index, version) in versions(crd).enumerate() {
-        if let Some(path) = (Place { crd, index, field: "schema" }).path("validation") {
+        if let Some(path) = (VersionField { crd, index, field: "schema" }).path("validation") {
             match schema_of(version) {
                 Some(schema) => errors.extend(schema_errors(schema, &format!("{path}.openAPIV3Schema"))),
                 None => errors.push(FieldError::required(&format!("{path}.openAPIV3Schema"), "")),
             }
         }
-        if let Some(path) = (Place { crd, index, field: "subresources" }).path("subresources") {
+        if let Some(path) = (VersionField { crd, index, field: "subresources" }).path("subresources") {
             errors.extend(scale_errors(&version["subresources"]["scale"], &path));
         }
         if let Some(path) =
-            (Place { crd, index, field: "additionalPrinterColumns" }).path("additionalPrinterColumns")
+            (VersionField { crd, index, field: "additionalPrinterColumns" }).path("additionalPrinterColumns")
         {
             let columns = items(&version["additionalPrinterColumns"]).enumerate();
             errors.extend(
                 columns.flat_map(|(index, column)| column_errors(column, &format!("{path}[{index}]"))),
             );
         }
-        if let Some(path) = (Place { crd, index, field: "selectableFields" }).path("selectableFields") {
+        if let Some(path) = (VersionField { crd, index, field: "selectableFields" }).path("selectableFields")
+        {
             errors.extend(selectable_errors(version, &path));
         }
     }
-    let is_repeated = |(place, name): (usize, &&str)| names[..place].contains(name);
+    let is_repeated = |(index, name): (usize, &&str)| names[..index].contains(name);
     if names.iter().enumerate().any(is_repeated) {
         errors.push(FieldError::invalid(
             "spec.versions",
@@ -127,13 +128,13 @@ pub(crate) fn definition_errors(crd: &Value) -> Vec<FieldError> {
 
 /// A field of a version. kube-apiserver reports a field that is the same in all versions as one of the definition.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct VersionField<'a> {
     crd: &'a Value,
     index: usize,
     field: &'a str,
 }
 
-impl Place<'_> {
+impl VersionField<'_> {
     /// Returns the path of the field, which is called `common` if it is the same in all versions; `None` if it was reported already.
     fn path(self, common: &str) -> Option<String> {
         let Self { crd, index, field } = self;
@@ -388,9 +389,9 @@ fn flaws(crd: &Value) -> Vec<FieldError> {
 
 fn version_flaws(crd: &Value) -> Vec<FieldError> {
     let mut flaws = Vec::new();
-    for (place, version) in versions(crd).enumerate() {
+    for (index, version) in versions(crd).enumerate() {
         if text(&version["name"]).is_empty() {
-            flaws.push(FieldError::required(&format!("spec.versions[{place}].name"), ""));
+            flaws.push(FieldError::required(&format!("spec.versions[{index}].name"), ""));
         }
     }
     if versions(crd).filter(|version| version["storage"] == true).count() != 1 {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// All objects of a resource, regardless of the API version in which they were written.
 #[derive(Debug)]
 pub(crate) struct Collection {
-    objects: BTreeMap<Place, Record>,
+    objects: BTreeMap<OrderedKey, Record>,
     pub(crate) history: History,
     /// Notifies readers of changes.
     pub(crate) changed: Arc<Notify>,
@@ -23,11 +23,11 @@ pub(crate) struct Collection {
 
 /// The objects of a collection at one moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Objects(BTreeMap<Place, Record>);
+pub(crate) struct Objects(BTreeMap<OrderedKey, Record>);
 
 /// A key that is ordered by its text, as in etcd, so that a namespace is a contiguous range.
 #[derive(Clone, Debug)]
-struct Place(Key);
+struct OrderedKey(Key);
 
 impl Collection {
     pub(crate) fn new(history: History) -> Self {
@@ -45,7 +45,7 @@ impl Collection {
             content.share_labels(previous.content());
         }
         let record = Record::new(Arc::new(content), version);
-        self.objects.insert(Place(record.key().clone()), record.clone());
+        self.objects.insert(OrderedKey(record.key().clone()), record.clone());
         self.history.push(Event { end: End::Present, record: record.clone(), previous });
         record
     }
@@ -76,7 +76,7 @@ impl Collection {
 
     /// Assigns a new version to every object, and clears the history.
     pub(crate) fn renumber(&mut self, mut next: impl FnMut() -> u64) {
-        self.history = self.history.anew();
+        self.history = self.history.new_like();
         for record in self.objects.values_mut() {
             *record = record.at(next());
         }
@@ -100,7 +100,7 @@ impl Collection {
         let range = (start.as_ref().map(String::as_str), Bound::Unbounded);
         let before = self.changed_after(version)?;
         let before: Vec<_> = before.range::<str, _>(range).map(|(key, record)| (*key, *record)).collect();
-        let now = self.objects.range::<str, _>(range).map(|(place, record)| (place.0.as_str(), record));
+        let now = self.objects.range::<str, _>(range).map(|(key, record)| (key.0.as_str(), record));
         let within = |record: &&Record| {
             let wanted = selection.namespace.as_deref();
             wanted.is_none_or(|wanted| record.key().namespace() == Some(wanted))
@@ -156,27 +156,27 @@ where
     }
 }
 
-impl Borrow<str> for Place {
+impl Borrow<str> for OrderedKey {
     fn borrow(&self) -> &str {
         self.0.as_str()
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for OrderedKey {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl Eq for Place {}
+impl Eq for OrderedKey {}
 
-impl Ord for Place {
+impl Ord for OrderedKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.as_str().cmp(other.0.as_str())
     }
 }
 
-impl PartialOrd for Place {
+impl PartialOrd for OrderedKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -20,7 +20,7 @@ impl History {
     }
 
     /// Creates an empty history with this capacity.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn new_like(&self) -> Self {
         Self::new(self.capacity)
     }
 

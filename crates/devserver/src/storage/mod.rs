@@ -29,5 +29,5 @@ pub(crate) use journal::{Journal, SavedChange};
 pub(crate) use page::{Page, Span};
 pub(crate) use record::{Content, Part, Record, head};
 pub(crate) use selection::Selection;
-pub(crate) use store::{Batch, Missed, Place, Position, Store, StoreSnapshot, Unreadable, Write};
+pub(crate) use store::{Batch, CollectionId, Position, ReadError, Store, StoreSnapshot, Write, WriteError};
 pub(crate) use token::Token;

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 /// The identity of a collection: the group and the plural name of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct CollectionId {
     group: Box<str>,
     plural: Box<str>,
 }
@@ -36,7 +36,7 @@ struct State {
     /// The number of times at which all watches were cut.
     epoch: u64,
     history: usize,
-    collections: HashMap<Place, Collection>,
+    collections: HashMap<CollectionId, Collection>,
     /// The uids in owner references.
     owners: HashSet<Box<str>>,
     /// The log to which changes are saved, if any.
@@ -46,7 +46,7 @@ struct State {
 /// All objects at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreSnapshot {
-    collections: HashMap<Place, Objects>,
+    collections: HashMap<CollectionId, Objects>,
     owners: HashSet<Box<str>>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Write {
 
 /// The reason why a change was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missed {
+pub(crate) enum WriteError {
     /// An object with that name exists.
     Exists,
     /// No object with that name exists.
@@ -74,15 +74,15 @@ pub(crate) enum Missed {
 
 /// The reason why a list or watch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum ReadError {
     /// The version has expired; this is the oldest available one.
-    Forgotten { floor: u64 },
+    Expired { floor: u64 },
     /// The version has not been reached; this is the newest.
-    Ahead { newest: u64 },
+    NotReached { newest: u64 },
     /// All watches were cut.
-    CutOff,
+    Cut,
     /// The resource is not served any more.
-    Ended,
+    NotServed,
 }
 
 /// The position of a watch.
@@ -103,7 +103,7 @@ pub(crate) struct Batch {
     pub(crate) position: Position,
 }
 
-impl From<(&str, &str)> for Place {
+impl From<(&str, &str)> for CollectionId {
     fn from((group, plural): (&str, &str)) -> Self {
         Self { group: group.into(), plural: plural.into() }
     }
@@ -140,8 +140,8 @@ impl Store {
         }
     }
 
-    pub(crate) fn get(&self, place: &Place, key: &str) -> Option<Record> {
-        self.read().collections.get(place)?.get(key).cloned()
+    pub(crate) fn get(&self, id: &CollectionId, key: &str) -> Option<Record> {
+        self.read().collections.get(id)?.get(key).cloned()
     }
 
     /// Returns true if an object may have dependents, because its uid was in an owner reference.
@@ -150,8 +150,8 @@ impl Store {
     }
 
     /// Stores a change under a new version.
-    pub(crate) fn write(&self, place: &Place, key: &str, write: Write) -> Result<Record, Missed> {
-        let (record, changed) = self.lock().write(place, key, write)?;
+    pub(crate) fn write(&self, id: &CollectionId, key: &str, write: Write) -> Result<Record, WriteError> {
+        let (record, changed) = self.lock().write(id, key, write)?;
         // The readers are notified after the lock was released, so that they do not wait for it.
         changed.notify_waiters();
         self.raised.notify_waiters();
@@ -159,11 +159,11 @@ impl Store {
     }
 
     /// Stores an object of a recording under its own version, before the store is used.
-    pub(crate) fn load(&self, place: &Place, content: Content, version: Option<u64>) {
+    pub(crate) fn load(&self, id: &CollectionId, content: Content, version: Option<u64>) {
         let mut state = self.lock();
         let version = version.unwrap_or(state.version);
         state.version = state.version.max(version);
-        let record = state.collection(place).put(content, version);
+        let record = state.collection(id).put(content, version);
         state.add_owners(&record);
     }
 
@@ -191,24 +191,24 @@ impl Store {
     }
 
     /// Stores a recorded state under its own version, or under the next one if that has been reached.
-    pub(crate) fn replay_put(&self, place: &Place, content: Content, version: Option<u64>) {
-        self.replay(place, version, |collection, version| Some(collection.put(content, version)));
+    pub(crate) fn replay_put(&self, id: &CollectionId, content: Content, version: Option<u64>) {
+        self.replay(id, version, |collection, version| Some(collection.put(content, version)));
     }
 
     /// Removes an object under the version of its recorded deletion, or under the next one if that has been reached.
-    pub(crate) fn replay_remove(&self, place: &Place, key: &str, version: Option<u64>) {
-        self.replay(place, version, |collection, version| collection.remove(key, version));
+    pub(crate) fn replay_remove(&self, id: &CollectionId, key: &str, version: Option<u64>) {
+        self.replay(id, version, |collection, version| collection.remove(key, version));
     }
 
     fn replay(
         &self,
-        place: &Place,
+        id: &CollectionId,
         version: Option<u64>,
         change: impl FnOnce(&mut Collection, u64) -> Option<Record>,
     ) {
         let mut state = self.lock();
         let version = version.unwrap_or_default().max(state.version + 1);
-        let collection = state.collection(place);
+        let collection = state.collection(id);
         let Some(record) = change(collection, version) else { return };
         let changed = Arc::clone(&collection.changed);
         state.version = version;
@@ -219,32 +219,37 @@ impl Store {
     }
 
     /// Reads a page of a list.
-    pub(crate) fn list(&self, place: &Place, selection: &Selection, span: &Span) -> Result<Page, Unreadable> {
+    pub(crate) fn list(
+        &self,
+        id: &CollectionId,
+        selection: &Selection,
+        span: &Span,
+    ) -> Result<Page, ReadError> {
         let state = self.read();
         let version = span.version.unwrap_or(state.version);
         if version > state.version {
-            return Err(Unreadable::Ahead { newest: state.version });
+            return Err(ReadError::NotReached { newest: state.version });
         }
-        let Some(collection) = state.collections.get(place) else {
+        let Some(collection) = state.collections.get(id) else {
             return Ok(Page { version, records: Vec::new(), next: None, remaining: None });
         };
         let floor = collection.history.floor();
         let page = page::read(collection, version, selection, span);
-        page.filter(|_| version >= floor || span.version.is_none()).ok_or(Unreadable::Forgotten { floor })
+        page.filter(|_| version >= floor || span.version.is_none()).ok_or(ReadError::Expired { floor })
     }
 
     /// Starts a watch of a collection after `version`, or from now on.
     pub(crate) fn follow(
         &self,
-        place: &Place,
+        id: &CollectionId,
         version: Option<u64>,
-    ) -> Result<(Position, Arc<Notify>), Unreadable> {
+    ) -> Result<(Position, Arc<Notify>), ReadError> {
         let mut state = self.lock();
         let (newest, epoch) = (state.version, state.epoch);
-        let collection = state.collection(place);
+        let collection = state.collection(id);
         let floor = collection.history.floor();
         match version.unwrap_or(newest) {
-            version if version < floor => Err(Unreadable::Forgotten { floor }),
+            version if version < floor => Err(ReadError::Expired { floor }),
             version => {
                 Ok((Position { version, epoch, ends: collection.ends }, Arc::clone(&collection.changed)))
             }
@@ -252,17 +257,17 @@ impl Store {
     }
 
     /// Reads the next events of a watch, at most `most`.
-    pub(crate) fn events(&self, place: &Place, from: Position, most: usize) -> Result<Batch, Unreadable> {
+    pub(crate) fn events(&self, id: &CollectionId, from: Position, most: usize) -> Result<Batch, ReadError> {
         let state = self.read();
         if state.epoch != from.epoch {
-            return Err(Unreadable::CutOff);
+            return Err(ReadError::Cut);
         }
-        let Some(collection) = state.collections.get(place) else { return Err(Unreadable::CutOff) };
+        let Some(collection) = state.collections.get(id) else { return Err(ReadError::Cut) };
         let floor = collection.history.floor();
-        let unseen = collection.history.after(from.version).ok_or(Unreadable::Forgotten { floor })?;
+        let unseen = collection.history.after(from.version).ok_or(ReadError::Expired { floor })?;
         let events: Vec<_> = unseen.take(most).cloned().collect();
         if events.is_empty() && collection.ends != from.ends {
-            return Err(Unreadable::Ended);
+            return Err(ReadError::NotServed);
         }
         let reached = match events.last() {
             Some(last) if events.len() == most => last.version(),
@@ -287,10 +292,10 @@ impl Store {
     }
 
     /// Ends the watches of a collection after they have received all events.
-    pub(crate) fn end(&self, place: &Place) {
+    pub(crate) fn end(&self, id: &CollectionId) {
         let changed = {
             let mut state = self.lock();
-            let collection = state.collection(place);
+            let collection = state.collection(id);
             collection.ends += 1;
             Arc::clone(&collection.changed)
         };
@@ -319,7 +324,7 @@ impl Store {
     /// Returns all objects, to be restored later.
     pub(crate) fn snapshot(&self) -> StoreSnapshot {
         let state = self.read();
-        let saved = state.collections.iter().map(|(place, collection)| (place.clone(), collection.saved()));
+        let saved = state.collections.iter().map(|(id, collection)| (id.clone(), collection.saved()));
         StoreSnapshot { collections: saved.collect(), owners: state.owners.clone() }
     }
 
@@ -330,12 +335,12 @@ impl Store {
         state.version += 1;
         let version = state.version;
         state.owners.clone_from(&snapshot.owners);
-        for place in snapshot.collections.keys() {
-            state.collection(place);
+        for id in snapshot.collections.keys() {
+            state.collection(id);
         }
         let mut changed = Vec::new();
-        for (place, collection) in &mut state.collections {
-            let objects = snapshot.collections.get(place).cloned().unwrap_or_default();
+        for (id, collection) in &mut state.collections {
+            let objects = snapshot.collections.get(id).cloned().unwrap_or_default();
             collection.restore(objects, version);
             changed.push(Arc::clone(&collection.changed));
         }
@@ -355,16 +360,21 @@ impl Store {
 }
 
 impl State {
-    fn collection(&mut self, place: &Place) -> &mut Collection {
+    fn collection(&mut self, id: &CollectionId) -> &mut Collection {
         let history = self.history;
         let made = || Collection::new(History::new(history));
-        self.collections.entry(place.clone()).or_insert_with(made)
+        self.collections.entry(id.clone()).or_insert_with(made)
     }
 
-    fn write(&mut self, place: &Place, key: &str, write: Write) -> Result<(Record, Arc<Notify>), Missed> {
+    fn write(
+        &mut self,
+        id: &CollectionId,
+        key: &str,
+        write: Write,
+    ) -> Result<(Record, Arc<Notify>), WriteError> {
         let version = self.version + 1;
         let end = if matches!(write, Write::Remove(_)) { End::Deleted } else { End::Present };
-        let collection = self.collection(place);
+        let collection = self.collection(id);
         let found = collection.get(key).map(Record::version);
         let record = match (write, found) {
             (Write::Create(content), None) => collection.put(*content, version),
@@ -372,23 +382,23 @@ impl State {
                 collection.put(*content, version)
             }
             (Write::Remove(expected), Some(found)) if expected == found => {
-                collection.remove(key, version).ok_or(Missed::Missing)?
+                collection.remove(key, version).ok_or(WriteError::Missing)?
             }
-            (Write::Create(_), Some(_)) => return Err(Missed::Exists),
-            (Write::Replace(..) | Write::Remove(_), Some(_)) => return Err(Missed::Changed),
-            (Write::Replace(..) | Write::Remove(_), None) => return Err(Missed::Missing),
+            (Write::Create(_), Some(_)) => return Err(WriteError::Exists),
+            (Write::Replace(..) | Write::Remove(_), Some(_)) => return Err(WriteError::Changed),
+            (Write::Replace(..) | Write::Remove(_), None) => return Err(WriteError::Missing),
         };
         let changed = Arc::clone(&collection.changed);
         self.add_owners(&record);
         self.version = version;
-        self.save(place, &record, end);
+        self.save(id, &record, end);
         Ok((record, changed))
     }
 
     /// Saves a change, if changes are saved.
-    fn save(&mut self, place: &Place, record: &Record, end: End) {
+    fn save(&mut self, id: &CollectionId, record: &Record, end: End) {
         let Some(journal) = &mut self.journal else { return };
-        let entry = Entry { group: &place.group, plural: &place.plural, record };
+        let entry = Entry { group: &id.group, plural: &id.plural, record };
         match end {
             End::Deleted => journal.remove(entry),
             End::Present => journal.put(entry),
@@ -401,8 +411,8 @@ impl State {
     /// Replaces the saved changes by the objects.
     fn rewrite_journal(&mut self) {
         let Self { journal: Some(journal), collections, version, .. } = self else { return };
-        let entries = collections.iter().flat_map(|(place, collection)| {
-            collection.records().map(|record| Entry { group: &place.group, plural: &place.plural, record })
+        let entries = collections.iter().flat_map(|(id, collection)| {
+            collection.records().map(|record| Entry { group: &id.group, plural: &id.plural, record })
         });
         journal.replace(*version, entries);
     }

@@ -1,12 +1,12 @@
 //! Tests of the store against a model that retains all states.
 
-use crate::storage::{Content, Missed, Part, Place, Selection, Span, Store, Unreadable, Write};
+use crate::storage::{CollectionId, Content, Part, ReadError, Selection, Span, Store, Write, WriteError};
 use proptest::prelude::*;
 use serde_json::json;
 use std::{collections::BTreeMap, num::NonZeroU64};
 
-fn place() -> Place {
-    Place::from(("", "maps"))
+fn collection() -> CollectionId {
+    CollectionId::from(("", "maps"))
 }
 
 fn content(key: &str, tier: &str) -> Box<Content> {
@@ -16,18 +16,18 @@ fn content(key: &str, tier: &str) -> Box<Content> {
 
 /// Creates or replaces an object, or removes it if `tier` is `None`.
 fn set(store: &Store, key: &str, tier: Option<&str>) {
-    let found = store.get(&place(), key).map(|record| record.version());
+    let found = store.get(&collection(), key).map(|record| record.version());
     let write = match (tier, found) {
         (Some(tier), Some(found)) => Write::Replace(found, content(key, tier)),
         (Some(tier), None) => Write::Create(content(key, tier)),
         (None, Some(found)) => Write::Remove(found),
         (None, None) => return,
     };
-    store.write(&place(), key, write).unwrap();
+    store.write(&collection(), key, write).unwrap();
 }
 
-fn listed(store: &Store, selection: &Selection, span: &Span) -> Result<Vec<(String, String)>, Unreadable> {
-    let page = store.list(&place(), selection, span)?;
+fn listed(store: &Store, selection: &Selection, span: &Span) -> Result<Vec<(String, String)>, ReadError> {
+    let page = store.list(&collection(), selection, span)?;
     let state = |record: &crate::storage::Record| {
         (record.key().to_string(), record.content().labels()["tier"].clone())
     };
@@ -37,14 +37,14 @@ fn listed(store: &Store, selection: &Selection, span: &Span) -> Result<Vec<(Stri
 #[test]
 fn a_write_needs_the_version_of_the_current_state() {
     let store = Store::new(10);
-    let write = |write| store.write(&place(), "a/b", write).map(|record| record.version());
-    assert_eq!(write(Write::Remove(1)), Err(Missed::Missing));
-    assert_eq!(write(Write::Replace(1, content("a/b", "x"))), Err(Missed::Missing));
+    let write = |write| store.write(&collection(), "a/b", write).map(|record| record.version());
+    assert_eq!(write(Write::Remove(1)), Err(WriteError::Missing));
+    assert_eq!(write(Write::Replace(1, content("a/b", "x"))), Err(WriteError::Missing));
     assert_eq!(write(Write::Create(content("a/b", "x"))), Ok(2));
-    assert_eq!(write(Write::Create(content("a/b", "x"))), Err(Missed::Exists));
-    assert_eq!(write(Write::Replace(1, content("a/b", "y"))), Err(Missed::Changed));
+    assert_eq!(write(Write::Create(content("a/b", "x"))), Err(WriteError::Exists));
+    assert_eq!(write(Write::Replace(1, content("a/b", "y"))), Err(WriteError::Changed));
     assert_eq!(write(Write::Replace(2, content("a/b", "y"))), Ok(3));
-    assert_eq!(write(Write::Remove(2)), Err(Missed::Changed));
+    assert_eq!(write(Write::Remove(2)), Err(WriteError::Changed));
     assert_eq!(write(Write::Remove(3)), Ok(4));
     assert_eq!(store.version(), 4);
 }
@@ -53,9 +53,9 @@ fn a_write_needs_the_version_of_the_current_state() {
 fn states_that_keep_their_labels_share_them() {
     let store = Store::new(10);
     set(&store, "a/b", Some("x"));
-    let before = store.get(&place(), "a/b").unwrap();
+    let before = store.get(&collection(), "a/b").unwrap();
     set(&store, "a/b", Some("x"));
-    let after = store.get(&place(), "a/b").unwrap();
+    let after = store.get(&collection(), "a/b").unwrap();
     assert!(std::ptr::eq(before.content().labels(), after.content().labels()));
     assert!(after.size(Part::Metadata) > 0);
 }
@@ -66,15 +66,15 @@ fn resetting_versions_keeps_only_the_objects() {
     for _ in 0..50 {
         set(&store, "a/b", Some("x"));
     }
-    let (position, _) = store.follow(&place(), None).unwrap();
+    let (position, _) = store.follow(&collection(), None).unwrap();
     store.reset_versions();
     assert_eq!(store.version(), 2);
-    assert!(matches!(store.events(&place(), position, 10), Err(Unreadable::CutOff)));
-    assert!(matches!(store.follow(&place(), Some(1)), Err(Unreadable::Forgotten { floor: 2 })));
+    assert!(matches!(store.events(&collection(), position, 10), Err(ReadError::Cut)));
+    assert!(matches!(store.follow(&collection(), Some(1)), Err(ReadError::Expired { floor: 2 })));
     let all = listed(&store, &Selection::default(), &Span::default());
     assert_eq!(all, Ok(vec![("a/b".to_owned(), "x".to_owned())]));
     set(&store, "a/b", Some("y"));
-    assert_eq!(store.get(&place(), "a/b").unwrap().to_value("{")["metadata"]["resourceVersion"], "3");
+    assert_eq!(store.get(&collection(), "a/b").unwrap().to_value("{")["metadata"]["resourceVersion"], "3");
 }
 
 /// All states, by version.
@@ -115,7 +115,7 @@ proptest! {
             let span = Span { version: Some(version), ..Span::default() };
             match listed(&store, &selection, &span) {
                 Ok(found) => prop_assert_eq!(found, expected),
-                Err(Unreadable::Forgotten { floor }) => prop_assert!(floor > version),
+                Err(ReadError::Expired { floor }) => prop_assert!(floor > version),
                 Err(other) => prop_assert!(false, "{other:?}"),
             }
         }
@@ -128,7 +128,7 @@ proptest! {
         let whole = listed(&store, &Selection::default(), &Span::default()).unwrap();
         let (mut found, mut span) = (Vec::new(), Span { limit: NonZeroU64::new(limit), ..Span::default() });
         loop {
-            let page = store.list(&place(), &Selection::default(), &span).unwrap();
+            let page = store.list(&collection(), &Selection::default(), &span).unwrap();
             found.extend(page.records.iter().map(|record| record.key().to_string()));
             prop_assert_eq!(page.remaining.unwrap_or(0) as usize, whole.len() - found.len());
             set(&store, "a/x", Some("new"));
@@ -149,9 +149,9 @@ proptest! {
         };
         for (version, state) in &model {
             let mut state = matching(state);
-            let (mut position, _) = store.follow(&place(), Some(*version)).unwrap();
+            let (mut position, _) = store.follow(&collection(), Some(*version)).unwrap();
             while position.version < store.version() {
-                let batch = store.events(&place(), position, most).unwrap();
+                let batch = store.events(&collection(), position, most).unwrap();
                 for (kind, record) in batch.events.iter().filter_map(|event| event.seen_by(&selection)) {
                     let tier = record.content().labels()["tier"].clone();
                     let before = match kind.as_str() {
@@ -172,5 +172,5 @@ fn a_resource_without_objects_has_an_empty_list() {
     let store = Store::new(1);
     assert_eq!(listed(&store, &Selection::default(), &Span::default()), Ok(vec![]));
     let ahead = Span { version: Some(9), ..Span::default() };
-    assert_eq!(listed(&store, &Selection::default(), &ahead), Err(Unreadable::Ahead { newest: 1 }));
+    assert_eq!(listed(&store, &Selection::default(), &ahead), Err(ReadError::NotReached { newest: 1 }));
 }

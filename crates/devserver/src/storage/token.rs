@@ -14,7 +14,7 @@ pub(crate) struct Token {
 
 /// The JSON of a token, as in kube-apiserver.
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct TokenFields<'a> {
     v: &'a str,
     /// A version, or -1 for the newest.
     rv: i64,
@@ -26,17 +26,17 @@ const FORM: &str = "meta.k8s.io/v1";
 impl Token {
     pub(crate) fn encode(&self) -> String {
         let rv = self.version.map_or(-1, |version| i64::try_from(version).unwrap_or(i64::MAX));
-        let form = Form { v: FORM, rv, start: format!("{}\0", self.after) };
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&form).expect("a token is strings and a number"))
+        let fields = TokenFields { v: FORM, rv, start: format!("{}\0", self.after) };
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&fields).expect("a token is strings and a number"))
     }
 
     /// Decodes a token; `None` if this server did not create it.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         let json = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let form: Form<'_> = serde_json::from_slice(&json).ok()?;
-        let after = form.start.strip_suffix('\0')?.to_owned();
-        let is_sound = form.v == FORM && form.rv != 0 && !after.is_empty();
-        is_sound.then(|| Self { version: u64::try_from(form.rv).ok(), after })
+        let fields: TokenFields<'_> = serde_json::from_slice(&json).ok()?;
+        let after = fields.start.strip_suffix('\0')?.to_owned();
+        let is_sound = fields.v == FORM && fields.rv != 0 && !after.is_empty();
+        is_sound.then(|| Self { version: u64::try_from(fields.rv).ok(), after })
     }
 }
 

@@ -98,8 +98,8 @@ impl Evaluator {
                 Ok(CelValue::Bool(true)) => {}
                 Ok(CelValue::Bool(false)) => {
                     if rule.expression.uses_old_self || !subject.is_same {
-                        let place = Place { schema, field, value: subject.new };
-                        self.errors.push(broken(rule, &variables, place));
+                        let target = RuleTarget { schema, field, value: subject.new };
+                        self.errors.push(broken(rule, &variables, target));
                     }
                 }
                 Ok(_) => {
@@ -126,17 +126,17 @@ impl Evaluator {
     }
 }
 
-/// The place of a value that breaks a rule.
+/// A value that breaks a rule.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct RuleTarget<'a> {
     schema: &'a Structural,
     field: &'a str,
     value: &'a Value,
 }
 
 /// Returns the error of a rule that is broken.
-fn broken(rule: &Rule, variables: &Variables, place: Place<'_>) -> FieldError {
-    let Place { schema, field, value } = place;
+fn broken(rule: &Rule, variables: &Variables, target: RuleTarget<'_>) -> FieldError {
+    let RuleTarget { schema, field, value } = target;
     let detail = message(rule, variables).unwrap_or_else(|| match rule.text("message") {
         "" => format!("failed rule: {}", rule.name()),
         message => message.to_owned(),

@@ -9,13 +9,13 @@ const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Removes unknown fields of an object, and returns their paths in alphabetical order.
 pub(crate) fn prune(schema: &Structural, object: &mut Value) -> Vec<String> {
     let mut pruner = Pruner { path: Vec::new(), removed: Vec::new() };
-    pruner.fields(Some(schema), object, Place::Root);
+    pruner.fields(Some(schema), object, Location::Root);
     pruner.removed.sort();
     pruner.removed
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     Root,
     Inside,
 }
@@ -27,15 +27,16 @@ struct Pruner {
 
 impl Pruner {
     fn value(&mut self, schema: Option<&Structural>, value: &mut Value) {
-        self.fields(schema, value, Place::Inside);
+        self.fields(schema, value, Location::Inside);
     }
 
-    fn fields(&mut self, schema: Option<&Structural>, value: &mut Value, place: Place) {
+    fn fields(&mut self, schema: Option<&Structural>, value: &mut Value, location: Location) {
         match value {
             Value::Object(fields) => {
                 let names: Vec<_> = fields.keys().cloned().collect();
                 for name in names {
-                    let is_object = place == Place::Root || schema.is_some_and(|schema| schema.is_embedded);
+                    let is_object =
+                        location == Location::Root || schema.is_some_and(|schema| schema.is_embedded);
                     if is_object && OBJECT_FIELDS.contains(&name.as_str()) {
                         continue;
                     }

@@ -114,7 +114,7 @@ fn check_source(e: &mut Errors, kind: &str, source: &Field<'_, '_>) {
         _ => {
             let (name, container) = (source.get("name"), source.get("container"));
             if e.present(&name) {
-                resources::check_name(e, &name, name.text(), resources::Place::Container);
+                resources::check_name(e, &name, name.text(), resources::ResourceUser::Container);
             }
             if e.present(&container) {
                 e.label(&container);

@@ -90,7 +90,7 @@ fn check(e: &mut Errors, container: &Field<'_, '_>, pod: &Pod<'_, '_, '_>) {
     check_mounts(e, container, pod);
     check_devices(e, container, pod);
     e.one_of(&container.get("imagePullPolicy"), &["Always", "IfNotPresent", "Never"]);
-    resources::check(e, &container.get("resources"), resources::Place::Container, &pod.claims);
+    resources::check(e, &container.get("resources"), resources::ResourceUser::Container, &pod.claims);
     check_resize(e, &container.get("resizePolicy"), pod);
     let hosts_users = !pod.spec.get("hostUsers").is_false();
     security::check_container(e, &container.get("securityContext"), hosts_users);

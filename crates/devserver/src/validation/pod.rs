@@ -119,7 +119,7 @@ fn check_spec(e: &mut Errors, spec: &Field<'_, '_>, owner: Owner<'_>) {
     check_host_names(e, spec);
     e.optional_one_of(&spec.get("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
     for (name, quantity) in spec.get("overhead").entries() {
-        resources::check_name(e, &quantity, name, resources::Place::Container);
+        resources::check_name(e, &quantity, name, resources::ResourceUser::Container);
         resources::check_quantity(e, &quantity, name);
     }
     security::check_system(e, spec);
@@ -160,7 +160,7 @@ fn check_resources(e: &mut Errors, spec: &Field<'_, '_>) {
     if !resources.get("claims").is_empty() {
         e.forbidden(&resources.get("claims"), "claims may not be set for Resources at pod-level");
     }
-    resources::check(e, &resources, resources::Place::Pod, &[]);
+    resources::check(e, &resources, resources::ResourceUser::Pod, &[]);
     for (name, request) in resources.get("requests").entries() {
         let containers = spec.get("containers");
         let sum: i128 = containers

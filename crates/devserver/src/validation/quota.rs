@@ -1,7 +1,7 @@
 //! Resource quotas and limit ranges.
 
 use crate::validation::field::{Errors, Field};
-use crate::validation::resources::{self, Place};
+use crate::validation::resources::{self, ResourceUser};
 use std::collections::{BTreeMap, BTreeSet};
 
 const POD_SCOPES: [&str; 5] =
@@ -13,7 +13,7 @@ const COMPUTE: [&str; 6] =
 pub(super) fn check_quota(e: &mut Errors, quota: &Field<'_, '_>) {
     let spec = quota.get("spec");
     for (name, quantity) in spec.get("hard").entries() {
-        resources::check_name(e, &quantity, name, Place::Quota);
+        resources::check_name(e, &quantity, name, ResourceUser::Quota);
         resources::check_quantity(e, &quantity, name);
     }
     let scopes = spec.get("scopes");
@@ -119,7 +119,7 @@ pub(super) fn check_limits(e: &mut Errors, object: &Field<'_, '_>) {
 
 fn check_limit(e: &mut Errors, limit: &Field<'_, '_>) {
     let kind = limit.get("type").text();
-    let place = if matches!(kind, "Pod" | "Container") { Place::Container } else { Place::Any };
+    let user = if matches!(kind, "Pod" | "Container") { ResourceUser::Container } else { ResourceUser::Any };
     let mut amounts: BTreeMap<&str, BTreeMap<&str, i128>> = BTreeMap::new();
     for part in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
         let field = limit.get(part);
@@ -130,7 +130,7 @@ fn check_limit(e: &mut Errors, limit: &Field<'_, '_>) {
             continue;
         }
         for (name, quantity) in field.entries() {
-            resources::check_name(e, &quantity, name, place);
+            resources::check_name(e, &quantity, name, user);
             amounts.entry(name).or_default().insert(part, resources::amount(&quantity));
         }
     }

@@ -87,7 +87,7 @@ const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 /// The object that names a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ResourceUser {
     Container,
     Pod,
     Quota,
@@ -119,7 +119,7 @@ pub(super) fn is_quota(name: &str) -> bool {
 }
 
 /// Checks the name of a resource, which is the key of a map or a text.
-pub(super) fn check_name(e: &mut Errors, field: &Field<'_, '_>, name: &str, place: Place) {
+pub(super) fn check_name(e: &mut Errors, field: &Field<'_, '_>, name: &str, user: ResourceUser) {
     let broken = crate::object::broken_key(name);
     if !broken.is_empty() {
         return broken.iter().for_each(|detail| name_error(e, field, name, detail));
@@ -130,18 +130,18 @@ pub(super) fn check_name(e: &mut Errors, field: &Field<'_, '_>, name: &str, plac
     if !has_prefix && !is_standard() {
         return name_error(e, field, name, "must be a standard resource type or fully qualified");
     }
-    let detail = match place {
-        Place::Container if !has_prefix && !CONTAINER.contains(&name) && !is_huge_page(name) => {
+    let detail = match user {
+        ResourceUser::Container if !has_prefix && !CONTAINER.contains(&name) && !is_huge_page(name) => {
             "must be a standard resource for containers"
         }
-        Place::Container if has_prefix && !is_native(name) && !is_extended(name) => {
+        ResourceUser::Container if has_prefix && !is_native(name) && !is_extended(name) => {
             "doesn't follow extended resource name standard"
         }
-        Place::Pod if !["cpu", "memory"].contains(&name) && !is_huge_page(name) => {
+        ResourceUser::Pod if !["cpu", "memory"].contains(&name) && !is_huge_page(name) => {
             "must be cpu, memory or hugepages-*"
         }
-        Place::Quota if !has_prefix && !is_quota(name) => "must be a standard resource for quota",
-        Place::Container | Place::Pod | Place::Quota | Place::Any => return,
+        ResourceUser::Quota if !has_prefix && !is_quota(name) => "must be a standard resource for quota",
+        ResourceUser::Container | ResourceUser::Pod | ResourceUser::Quota | ResourceUser::Any => return,
     };
     name_error(e, field, name, detail);
 }
@@ -171,14 +171,14 @@ pub(super) fn check_not_negative(e: &mut Errors, field: &Field<'_, '_>) {
 }
 
 /// Checks the resources of a container or a pod; the claims have names of the pod.
-pub(super) fn check(e: &mut Errors, resources: &Field<'_, '_>, place: Place, claims: &[&str]) {
+pub(super) fn check(e: &mut Errors, resources: &Field<'_, '_>, user: ResourceUser, claims: &[&str]) {
     if !resources.is_set() {
         return;
     }
     let (limits, requests) = (resources.get("limits"), resources.get("requests"));
     let (mut has_huge_pages, mut has_compute) = (false, false);
     for (name, quantity) in limits.entries().chain(requests.entries()) {
-        check_name(e, &quantity, name, place);
+        check_name(e, &quantity, name, user);
         check_quantity(e, &quantity, name);
         has_compute |= matches!(name, "cpu" | "memory");
         if is_huge_page(name) {

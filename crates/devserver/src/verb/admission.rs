@@ -5,7 +5,7 @@ use crate::admission::{
 };
 use crate::object::{metadata, normalize, try_fill_defaults};
 use crate::registry::Resource;
-use crate::storage::{Place, Selection, Span, head};
+use crate::storage::{CollectionId, Selection, Span, head};
 use crate::verb::{
     cluster::Cluster,
     conversion,
@@ -160,8 +160,8 @@ impl Admission<'_> {
         if self.is_exempt() {
             return Vec::new();
         }
-        let place = Place::from((GROUP, stage.plural()));
-        let page = self.cluster.store.list(&place, &Selection::everything(None), &Span::default());
+        let collection = CollectionId::from((GROUP, stage.plural()));
+        let page = self.cluster.store.list(&collection, &Selection::everything(None), &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         records.iter().flat_map(|record| Webhook::all(&record.to_value(&head("", "")))).collect()
     }

@@ -45,13 +45,13 @@ pub(crate) enum Body {
     /// A large body in chunks.
     Parts(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
     /// A stream of events. An error closes the connection without a complete response.
-    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, StreamCut>> + Send>>),
 }
 
 /// Reports that a fault has cut the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the response was cut")]
-pub(crate) struct Broken;
+pub(crate) struct StreamCut;
 
 impl ApiResponse {
     /// Creates a response from encoded JSON.
@@ -76,9 +76,9 @@ impl ApiResponse {
 }
 
 impl From<ErrorResponse> for ApiResponse {
-    fn from(refusal: ErrorResponse) -> Self {
-        let status = refusal.status();
-        Self { retry_after: refusal.retry_after(), ..Self::json(status.code, status_to_json(status)) }
+    fn from(error: ErrorResponse) -> Self {
+        let status = error.status();
+        Self { retry_after: error.retry_after(), ..Self::json(status.code, status_to_json(status)) }
     }
 }
 

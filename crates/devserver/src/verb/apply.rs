@@ -21,24 +21,24 @@ const OPTIONS: &str = "PatchOptions";
 pub(crate) async fn apply(
     cluster: &Cluster,
     request: &Request,
-    aspect: ObjectPart,
+    part: ObjectPart,
 ) -> Result<ApiResponse, ErrorResponse> {
     let intent = request.intent(OPTIONS)?;
     if request.parameter("fieldManager").unwrap_or_default().is_empty() {
         let error = FieldError::required("fieldManager", "is required for apply patch");
         return Err(ErrorResponse::options(OPTIONS, &error));
     }
-    if aspect == ObjectPart::Scale {
+    if part == ObjectPart::Scale {
         return Err(ErrorResponse::unsupported_media_type(
             "apply to the subresource scale is not supported by this server; patch it, or apply the object",
         ));
     }
     let force = if request.flag("force")? { Force::Yes } else { Force::No };
     let config = configuration(request)?;
-    let ownership = Ownership::new(request, aspect, OPTIONS)?;
+    let ownership = Ownership::new(request, part, OPTIONS)?;
     loop {
         if cluster.read(&request.resource, &request.key()).is_none() {
-            if aspect != ObjectPart::Whole {
+            if part != ObjectPart::Whole {
                 return Err(ErrorResponse::not_found(&request.resource, &request.name));
             }
             let object = ownership.apply(None, &config, force)?;
@@ -48,13 +48,13 @@ pub(crate) async fn apply(
             }
         }
         let (record, old) = match current_converted(cluster, request).await {
-            Err(refusal) if refusal.status().code == 404 => continue,
+            Err(error) if error.status().code == 404 => continue,
             found => found?,
         };
         let new = ownership.apply(Some(&old), &config, force)?;
-        let change = Change { record, old, new, way: RequestType::Applied };
-        if let Some(record) = store(cluster, request, aspect, intent, change).await? {
-            return show(cluster, request, aspect, &record).await;
+        let change = Change { record, old, new, request_type: RequestType::Applied };
+        if let Some(record) = store(cluster, request, part, intent, change).await? {
+            return show(cluster, request, part, &record).await;
         }
     }
 }

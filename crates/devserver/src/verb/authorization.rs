@@ -5,7 +5,7 @@ use crate::rbac::{
     Attributes, DEFAULT_BINDINGS, PolicyRule, ResourceAttributes, User, default_role, service_account,
 };
 use crate::registry::Resource;
-use crate::storage::{Place, Selection, Span, head};
+use crate::storage::{CollectionId, Selection, Span, head};
 use crate::verb::{
     cluster::{Cluster, Controllers},
     error_response::ErrorResponse,
@@ -295,7 +295,7 @@ fn read_all<T: serde::de::DeserializeOwned>(
 ) -> Vec<T> {
     let Some(resource) = resource(cluster, plural) else { return Vec::new() };
     let selection = Selection::everything(namespace);
-    let page = cluster.store.list(&Place::from(resource.storage()), &selection, &Span::default());
+    let page = cluster.store.list(&CollectionId::from(resource.storage()), &selection, &Span::default());
     let head = head(&resource.api_version(), &resource.kind);
     let records = page.map(|page| page.records).unwrap_or_default();
     records.iter().filter_map(|record| serde_json::from_value(record.to_value(&head)).ok()).collect()

@@ -34,7 +34,7 @@ pub(crate) async fn bind(cluster: &Cluster, request: &Request) -> Result<ApiResp
             own.extend(annotations.clone());
         }
         mark_scheduled(&mut new);
-        let change = Change { record, old, new, way: RequestType::Sent };
+        let change = Change { record, old, new, request_type: RequestType::Sent };
         if apply(cluster, request, ObjectPart::Binding, intent, change).await?.is_some() {
             return Ok(ApiResponse::json(201, status_to_json(&Status { code: 201, ..Status::success() })));
         }

@@ -42,23 +42,23 @@ const LARGEST: usize = 3 << 19;
 pub(crate) fn normalized(
     request: &Request,
     object: &mut Value,
-    way: RequestType,
+    request_type: RequestType,
     options: &str,
 ) -> Result<(), ErrorResponse> {
     let resource = &request.resource;
-    check_depth(resource, object, way)?;
+    check_depth(resource, object, request_type)?;
     // A configuration with unknown fields was refused before it was merged.
-    if way != RequestType::Applied {
+    if request_type != RequestType::Applied {
         let checked = field_validation::check(request, object, options)?;
-        checked.map_err(|reason| wrong(resource, way, &reason))?;
+        checked.map_err(|reason| wrong(resource, request_type, &reason))?;
     }
-    normalize(resource, object).map_err(|error| wrong(resource, way, &error.to_string()))?;
-    try_fill_defaults(resource, object).map_err(|error| wrong(resource, way, &error.to_string()))
+    normalize(resource, object).map_err(|error| wrong(resource, request_type, &error.to_string()))?;
+    try_fill_defaults(resource, object).map_err(|error| wrong(resource, request_type, &error.to_string()))
 }
 
-fn check_depth(resource: &Resource, object: &Value, way: RequestType) -> Result<(), ErrorResponse> {
+fn check_depth(resource: &Resource, object: &Value, request_type: RequestType) -> Result<(), ErrorResponse> {
     if depth(object) > DEEPEST {
-        return Err(wrong(resource, way, &format!("it is more than {DEEPEST} levels deep")));
+        return Err(wrong(resource, request_type, &format!("it is more than {DEEPEST} levels deep")));
     }
     Ok(())
 }
@@ -71,9 +71,9 @@ pub(crate) struct State<'o> {
     /// The state itself.
     pub(crate) object: &'o Value,
     /// The type of the request.
-    pub(crate) way: RequestType,
+    pub(crate) request_type: RequestType,
     /// The part of the object that it changes.
-    pub(crate) aspect: ObjectPart,
+    pub(crate) part: ObjectPart,
 }
 
 /// Checks the kind of a custom resource. Objects of built-in kinds are refused when they are decoded.
@@ -93,21 +93,21 @@ pub(crate) fn check(
     state: State<'_>,
     mut errors: Vec<FieldError>,
 ) -> Result<(), ErrorResponse> {
-    let State { object, way, .. } = state;
-    check_depth(resource, object, way)?;
+    let State { object, request_type, .. } = state;
+    check_depth(resource, object, request_type)?;
     let own = Schema::of(&resource.api_version(), &resource.kind).filter(|_| !resource.is_custom());
     let message = own.unwrap_or(Schema::partial_object_metadata()).encode(object);
-    let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
-    errors.extend(match (state.old, state.aspect) {
+    let message = message.map_err(|error| wrong(resource, request_type, &error.to_string()))?;
+    errors.extend(match (state.old, state.part) {
         (None, _) => new_metadata_errors(resource, name, object),
         (Some(_), ObjectPart::Whole) => updated_metadata_errors(resource, object, RuleScope::Object),
         (Some(_), _) => updated_metadata_errors(resource, object, RuleScope::Part),
     });
     errors.extend(custom_errors(resource, state));
-    if matches!(state.aspect, ObjectPart::Whole | ObjectPart::Scale) {
+    if matches!(state.part, ObjectPart::Whole | ObjectPart::Scale) {
         errors.extend(validation::errors(resource, state.old, object));
     }
-    if state.aspect == ObjectPart::Whole {
+    if state.part == ObjectPart::Whole {
         errors.extend(side_effects::errors(resource, object));
     }
     if !errors.is_empty() {
@@ -124,7 +124,7 @@ pub(crate) fn check(
 /// Returns the violations of the schema of a custom resource.
 fn custom_errors(resource: &Resource, state: State<'_>) -> Vec<FieldError> {
     let Some(schema) = resource.schema.as_deref() else { return Vec::new() };
-    let part = match state.aspect {
+    let part = match state.part {
         ObjectPart::Status => Part::Status,
         ObjectPart::Whole | ObjectPart::Scale | ObjectPart::Binding | ObjectPart::Finalize => Part::Object,
     };
@@ -133,9 +133,9 @@ fn custom_errors(resource: &Resource, state: State<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn wrong(resource: &Resource, way: RequestType, why: &str) -> ErrorResponse {
+fn wrong(resource: &Resource, request_type: RequestType, why: &str) -> ErrorResponse {
     let kind = &resource.kind;
-    match way {
+    match request_type {
         RequestType::Sent => ErrorResponse::bad_request(&format!(
             "{kind} in version {:?} cannot be handled as a {kind}: {why}",
             resource.version

@@ -1,11 +1,11 @@
 //! The state of a server: the objects and the served resources.
 
 use crate::admission::{Expressions, Services};
-use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
 use crate::rbac::TokenTable;
 use crate::registry::{Registry, Resource};
-use crate::storage::{Content, Place, Record, Store, head};
+use crate::served_time::ServedTime;
+use crate::storage::{CollectionId, Content, Record, Store, head};
 use crate::structural;
 use crate::verb::error_response::ErrorResponse;
 use kube_informer_wire::{Key, rng};
@@ -29,8 +29,8 @@ pub(crate) struct Cluster {
     pub(crate) controllers: Controllers,
     /// The bearer tokens of users.
     pub(crate) tokens: TokenTable,
-    /// The recorded moment that is served.
-    pub(crate) moment: Moment,
+    /// The time that is served.
+    pub(crate) served_time: ServedTime,
     /// The admission webhooks that run in this process.
     pub(crate) webhooks: Services,
     /// The compiled expressions of webhooks and policies.
@@ -64,7 +64,7 @@ impl Cluster {
             bookmark_interval,
             controllers,
             tokens: TokenTable::default(),
-            moment: Moment::default(),
+            served_time: ServedTime::default(),
             webhooks: Services::default(),
             expressions: Expressions::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
@@ -128,7 +128,7 @@ impl Cluster {
 
     /// Returns the object of a resource with this key, decoded.
     pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
-        let record = self.store.get(&Place::from(resource.storage()), key)?;
+        let record = self.store.get(&CollectionId::from(resource.storage()), key)?;
         let mut value = record.to_value(&head(&resource.api_version(), &resource.kind));
         // Objects that webhooks convert are in the version in which they are stored.
         if resource.conversion.is_none() {

@@ -8,7 +8,7 @@ use crate::object::{
     metadata,
 };
 use crate::registry::Resource;
-use crate::storage::{Place, Record, Selection, Span, Write};
+use crate::storage::{CollectionId, Record, Selection, Span, Write};
 use crate::verb::clock::now;
 use crate::verb::cluster::{Cluster, Controllers, encode};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ impl<'c> Collector<'c> {
 
     /// Deletes an object, or marks it as being deleted if it has finalizers.
     pub(crate) fn remove(&mut self, resource: &Arc<Resource>, key: &str, policy: Policy) {
-        let place = Place::from(resource.storage());
+        let collection = CollectionId::from(resource.storage());
         // If the object changes in the meantime, the deletion is decided again.
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let terms = Terms::at_once(&object, policy);
@@ -121,7 +121,7 @@ impl<'c> Collector<'c> {
                 Ok(Decision::AlreadyDeleting) | Err(_) => return,
             };
             let is_removal = matches!(write, Write::Remove(_));
-            if self.cluster.store.write(&place, key, write).is_ok() {
+            if self.cluster.store.write(&collection, key, write).is_ok() {
                 return match is_removal {
                     true => self.object_removed(resource, object),
                     false => self.continue_deletion(resource, key),
@@ -132,7 +132,7 @@ impl<'c> Collector<'c> {
 
     /// Changes an object, and removes it if no finalizer is left.
     fn edit(&mut self, resource: &Arc<Resource>, key: &str, change: impl Fn(&mut Value)) {
-        let place = Place::from(resource.storage());
+        let collection = CollectionId::from(resource.storage());
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let mut next = object.clone();
             change(&mut next);
@@ -141,7 +141,7 @@ impl<'c> Collector<'c> {
                 true => Write::Remove(record.version()),
                 false => Write::Replace(record.version(), encode(resource, record.key().clone(), next)),
             };
-            if self.cluster.store.write(&place, key, write).is_ok() {
+            if self.cluster.store.write(&collection, key, write).is_ok() {
                 if is_finished {
                     self.object_removed(resource, object);
                 }
@@ -172,8 +172,8 @@ fn dependents(cluster: &Cluster, uid: &str) -> Vec<Dependent> {
         return found;
     }
     for resource in cluster.stored() {
-        let place = Place::from(resource.storage());
-        let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
+        let collection = CollectionId::from(resource.storage());
+        let page = cluster.store.list(&collection, &Selection::everything(None), &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         let owned = records.into_iter().filter(|record| record.content().is_owned_by(uid));
         found.extend(owned.map(|record| Dependent { resource: Arc::clone(&resource), record }));

@@ -3,7 +3,7 @@
 use crate::admission::Operation;
 use crate::object::{NewObject, complete, generate_name, metadata, remove_system_fields};
 use crate::registry::Resource;
-use crate::storage::{Missed, Record, Write};
+use crate::storage::{Record, Write, WriteError};
 use crate::verb::{
     admission::Admission,
     api_response::ApiResponse,
@@ -40,7 +40,8 @@ pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiRe
             true => generate_name(prefix, cluster.random()),
             false => metadata::name(&object).to_owned(),
         };
-        let draft = Draft { object: object.clone(), intent, way: RequestType::Sent, origin: Origin::Create };
+        let draft =
+            Draft { object: object.clone(), intent, request_type: RequestType::Sent, origin: Origin::Create };
         match store(cluster, request, &name, draft).await? {
             Ok(record) => return created(cluster, request, record).await,
             Err(_) if is_generated && attempt < ATTEMPTS => {}
@@ -62,7 +63,7 @@ pub(crate) async fn create_by_update(
         return Err(ErrorResponse::conflict(&request.resource, &request.name, why));
     }
     authorization::check_create(cluster, request)?;
-    let draft = Draft { object, intent, way: RequestType::Sent, origin: Origin::Update };
+    let draft = Draft { object, intent, request_type: RequestType::Sent, origin: Origin::Update };
     let stored = store(cluster, request, &request.name, draft).await?;
     match stored {
         Ok(record) => created(cluster, request, record).await.map(Some),
@@ -92,7 +93,7 @@ pub(crate) async fn create_by_apply(
         return Err(ErrorResponse::conflict(resource, name, why));
     }
     authorization::check_create(cluster, request)?;
-    let draft = Draft { object, intent, way: RequestType::Applied, origin: Origin::Update };
+    let draft = Draft { object, intent, request_type: RequestType::Applied, origin: Origin::Update };
     let stored = store(cluster, request, name, draft).await?;
     match stored {
         Ok(record) => created(cluster, request, record).await.map(Some),
@@ -110,7 +111,7 @@ async fn created(cluster: &Cluster, request: &Request, record: Record) -> Result
 struct Draft {
     object: Value,
     intent: Intent,
-    way: RequestType,
+    request_type: RequestType,
     origin: Origin,
 }
 
@@ -128,11 +129,11 @@ async fn store(
     request: &Request,
     name: &str,
     draft: Draft,
-) -> Result<Result<Record, Missed>, ErrorResponse> {
-    let Draft { mut object, intent, way, origin } = draft;
+) -> Result<Result<Record, WriteError>, ErrorResponse> {
+    let Draft { mut object, intent, request_type, origin } = draft;
     let version = metadata::text(&object, "resourceVersion").to_owned();
     let resource = &request.resource;
-    checks::normalized(request, &mut object, way, "CreateOptions")?;
+    checks::normalized(request, &mut object, request_type, "CreateOptions")?;
     let checked_kind = checks::check_kind(resource, name, &object);
     escalation::check(cluster, request, &object)?;
     if side_effects::is_being_deleted(cluster, resource) {
@@ -143,18 +144,19 @@ async fn store(
         admit(cluster, resource, namespace, name)?;
     }
     // The manager owns the fields that the client sent and their defaults, not those that the server writes.
-    if way == RequestType::Sent {
+    if request_type == RequestType::Sent {
         remove_system_fields(&mut object);
         Ownership::new(request, ObjectPart::Whole, "CreateOptions")?.create(&mut object);
     }
     let (operation, part, options) = (Operation::Create, ObjectPart::Whole, "CreateOptions");
     let admission = Admission { cluster, request, operation, part, options, intent };
     admission.mutate(&mut object, None).await?;
-    let birth = NewObject { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
-    complete(resource, &mut object, &birth);
+    let new_object =
+        NewObject { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
+    complete(resource, &mut object, &new_object);
     service_addresses::assign(cluster, resource, &mut object)?;
     checked_kind?;
-    let state = State { old: None, object: &object, way, aspect: ObjectPart::Whole };
+    let state = State { old: None, object: &object, request_type, part: ObjectPart::Whole };
     checks::check(resource, name, state, Vec::new())?;
     let key = Key::new(request.namespace.as_deref(), name);
     let key = key.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
@@ -168,8 +170,8 @@ async fn store(
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ErrorResponse::unexplained(message));
     }
-    if cluster.store.get(&request.place(), key.as_str()).is_some() {
-        return Ok(Err(Missed::Exists));
+    if cluster.store.get(&request.collection(), key.as_str()).is_some() {
+        return Ok(Err(WriteError::Exists));
     }
     let mut object = conversion::to_storage(cluster, resource, object).await?;
     if intent == Intent::DryRun {
@@ -178,7 +180,7 @@ async fn store(
     }
     side_effects::before_storing(cluster, resource, &mut object)?;
     let content = encode(resource, key.clone(), object);
-    Ok(cluster.store.write(&request.place(), key.as_str(), Write::Create(content)))
+    Ok(cluster.store.write(&request.collection(), key.as_str(), Write::Create(content)))
 }
 
 /// Refuses an object whose namespace does not exist or is being deleted.

@@ -7,7 +7,7 @@ use crate::object::{
     metadata,
 };
 use crate::registry::Resource;
-use crate::storage::{Missed, Record, Write};
+use crate::storage::{Record, Write, WriteError};
 use crate::verb::{
     admission::Admission,
     api_response::ApiResponse,
@@ -31,10 +31,10 @@ pub(crate) async fn delete(cluster: &Cluster, request: &Request) -> Result<ApiRe
     let options = options(request)?;
     review(cluster, request, &options).await?;
     match remove(cluster, request, &options)? {
-        Gone::Removed(record) if !returns_object(&request.resource) => {
+        Deletion::Removed(record) if !returns_object(&request.resource) => {
             Ok(success(&request.resource, &record))
         }
-        Gone::Removed(record) | Gone::Waiting(record) => {
+        Deletion::Removed(record) | Deletion::Waiting(record) => {
             let record = conversion::records(cluster, &request.resource, vec![record]).await?.remove(0);
             Ok(answer(200, request, &record))
         }
@@ -56,14 +56,14 @@ pub(crate) async fn review(
 }
 
 /// The result of a deletion.
-pub(crate) enum Gone {
+pub(crate) enum Deletion {
     /// The object was removed; this is its last state.
     Removed(Record),
     /// The object waits for its finalizers.
     Waiting(Record),
 }
 
-impl Gone {
+impl Deletion {
     pub(crate) fn into_record(self) -> Record {
         match self {
             Self::Removed(record) | Self::Waiting(record) => record,
@@ -128,12 +128,16 @@ pub(crate) fn remove_with(
     cluster: &Cluster,
     request: &Request,
     options: &Value,
-) -> Result<Gone, ErrorResponse> {
+) -> Result<Deletion, ErrorResponse> {
     remove(cluster, request, &read_options(request, options)?)
 }
 
 /// Deletes the object that a request names.
-pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) -> Result<Gone, ErrorResponse> {
+pub(crate) fn remove(
+    cluster: &Cluster,
+    request: &Request,
+    options: &Options,
+) -> Result<Deletion, ErrorResponse> {
     let (resource, key) = (&request.resource, request.key());
     loop {
         let (record, object) = current(cluster, request)?;
@@ -142,41 +146,41 @@ pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) ->
         let decision = decision
             .map_err(|mismatch| ErrorResponse::failed_precondition(resource, &request.name, &mismatch))?;
         let write = match decision {
-            Decision::Remove if options.intent == Intent::DryRun => return Ok(Gone::Removed(record)),
-            _ if options.intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
+            Decision::Remove if options.intent == Intent::DryRun => return Ok(Deletion::Removed(record)),
+            _ if options.intent == Intent::DryRun => return Ok(Deletion::Waiting(record)),
             _ if holds_others(resource) && metadata::is_deleting(&object) => {
                 side_effects::empty(cluster, resource, &object);
-                return Ok(Gone::Waiting(record));
+                return Ok(Deletion::Waiting(record));
             }
             _ if holds_others(resource) => Write::Replace(
                 record.version(),
                 encode(resource, record.key().clone(), side_effects::terminating(resource, &object)),
             ),
-            Decision::AlreadyDeleting => return Ok(Gone::Waiting(record)),
+            Decision::AlreadyDeleting => return Ok(Deletion::Waiting(record)),
             Decision::Remove => Write::Remove(record.version()),
             Decision::MarkDeleting(marked) => {
                 Write::Replace(record.version(), encode(resource, record.key().clone(), marked))
             }
         };
         let is_removal = matches!(write, Write::Remove(_));
-        match cluster.store.write(&request.place(), &key, write) {
+        match cluster.store.write(&request.collection(), &key, write) {
             Ok(record) if is_removal => {
                 side_effects::after_removing(cluster, resource, &object);
                 if !resource.is("", "pods") {
-                    return Ok(Gone::Removed(record));
+                    return Ok(Deletion::Removed(record));
                 }
                 let last =
                     encode(resource, record.key().clone(), deletion::last_state(&object, &terms, &now()));
-                return Ok(Gone::Removed(Record::new(Arc::from(last), record.version())));
+                return Ok(Deletion::Removed(Record::new(Arc::from(last), record.version())));
             }
             Ok(record) => {
                 after_marking(cluster, request, &object, &terms)?;
-                return Ok(Gone::Waiting(record));
+                return Ok(Deletion::Waiting(record));
             }
-            Err(Missed::Missing | Missed::Exists) => {
+            Err(WriteError::Missing | WriteError::Exists) => {
                 return Err(ErrorResponse::not_found(resource, &request.name));
             }
-            Err(Missed::Changed) => {}
+            Err(WriteError::Changed) => {}
         }
     }
 }
@@ -197,7 +201,7 @@ fn after_marking(
         // There is no kubelet that would end the pod.
         let ended = Options { grace: Some(0), ..Options::plain() };
         match remove(cluster, request, &ended) {
-            Err(refusal) if refusal.status().code != 404 => return Err(refusal),
+            Err(error) if error.status().code != 404 => return Err(error),
             Ok(_) | Err(_) => {}
         }
     }
@@ -219,13 +223,13 @@ fn terms(resource: &Resource, object: &Value, options: &Options) -> Terms {
 }
 
 /// Returns the grace period of a pod in seconds; zero if it has no node.
-fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
+fn pod_grace(pod: &Value, requested: Option<i64>) -> i64 {
     let text = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded") {
         return 0;
     }
     let own = || pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
-    match asked.or_else(own).unwrap_or(30) {
+    match requested.or_else(own).unwrap_or(30) {
         negative if negative < 0 => 1,
         grace => grace,
     }

@@ -5,7 +5,7 @@ use crate::verb::{
     api_response::ApiResponse,
     cluster::Cluster,
     conversion,
-    delete::{Gone, options, remove, review},
+    delete::{Deletion, options, remove, review},
     error_response::ErrorResponse,
     list::{answer, selection},
     request::Request,
@@ -20,7 +20,7 @@ pub(crate) async fn delete_collection(
 ) -> Result<ApiResponse, ErrorResponse> {
     let options = options(request)?;
     let selection = selection(request, list)?;
-    let page = cluster.store.list(&request.place(), &selection, &Span::default());
+    let page = cluster.store.list(&request.collection(), &selection, &Span::default());
     let found = page.map(|page| page.records).unwrap_or_default();
     let mut records = Vec::with_capacity(found.len());
     for record in found {
@@ -31,13 +31,13 @@ pub(crate) async fn delete_collection(
         };
         let removed = match review(cluster, &one, &options).await {
             Ok(()) => remove(cluster, &one, &options),
-            Err(refusal) => Err(refusal),
+            Err(error) => Err(error),
         };
         match removed {
-            Ok(gone) => records.push(Gone::into_record(gone)),
+            Ok(gone) => records.push(Deletion::into_record(gone)),
             // Another client deleted it in the meantime, which is the result that this client requested.
-            Err(refusal) if refusal.status().code == 404 => {}
-            Err(refusal) => return Err(refusal),
+            Err(error) if error.status().code == 404 => {}
+            Err(error) => return Err(error),
         }
     }
     let records = conversion::records(cluster, &request.resource, records).await?;

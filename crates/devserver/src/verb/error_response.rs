@@ -173,10 +173,10 @@ impl ErrorResponse {
     /// Creates the error for an expired page; with the token `fresh`, the list continues at the current
     /// version.
     pub(crate) fn expired_continue(fresh: String) -> Self {
-        let mut refusal = Self::expired(EXPIRED_CONTINUE);
-        let metadata = refusal.0.metadata.get_or_insert_default();
+        let mut error = Self::expired(EXPIRED_CONTINUE);
+        let metadata = error.0.metadata.get_or_insert_default();
         metadata.continue_ = Some(fresh);
-        refusal
+        error
     }
 
     /// Creates the error for a version that has not been reached.
@@ -218,11 +218,11 @@ impl ErrorResponse {
             _ => (reason::INTERNAL_ERROR, "Internal error occurred: the fault script says so"),
         };
         let seconds = retry_after.map_or(0, |time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX).max(1));
-        let refusal = Self::new(code, reason, message);
+        let error = Self::new(code, reason, message);
         if seconds == 0 {
-            return refusal;
+            return error;
         }
-        refusal.with(StatusDetails { retry_after_seconds: seconds, ..no_details() })
+        error.with(StatusDetails { retry_after_seconds: seconds, ..no_details() })
     }
 
     /// Adds a cause.

@@ -2,7 +2,7 @@
 
 use crate::object::{label_selector_matches, metadata};
 use crate::registry::Resource;
-use crate::storage::{Place, Selection, Span, Write};
+use crate::storage::{CollectionId, Selection, Span, Write};
 use crate::verb::{
     api_response::ApiResponse,
     clock::now,
@@ -60,7 +60,7 @@ fn spend_budget(cluster: &Cluster, request: &Request, pod: &Value) -> Result<(),
             metadata::fields(&mut budget["status"]).entry("disruptedPods").or_insert_with(|| json!({}));
         disrupted[request.name.as_str()] = now().into();
         let write = Write::Replace(record.version(), encode(resource, record.key().clone(), budget));
-        if cluster.store.write(&Place::from(resource.storage()), key, write).is_ok() {
+        if cluster.store.write(&CollectionId::from(resource.storage()), key, write).is_ok() {
             return Ok(());
         }
     }
@@ -74,7 +74,7 @@ fn budgets_of(
     pod: &Value,
 ) -> Vec<String> {
     let selection = Selection::everything(namespace);
-    let page = cluster.store.list(&Place::from(resource.storage()), &selection, &Span::default());
+    let page = cluster.store.list(&CollectionId::from(resource.storage()), &selection, &Span::default());
     let records = page.map(|page| page.records).unwrap_or_default();
     let keys = records.iter().map(|record| record.key().as_str().to_owned());
     let selects = |key: &String| {

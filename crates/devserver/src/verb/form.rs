@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The requested representation of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Form {
+pub(crate) enum Representation {
     /// Complete objects.
     #[default]
     Whole,
@@ -32,9 +32,9 @@ pub(crate) enum Encoding {
 
 /// Encodes objects of a resource in one representation.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct ObjectEncoder {
     resource: Arc<Resource>,
-    form: Form,
+    form: Representation,
     include: Include,
     head: String,
     /// The time to which ages are relative; `None` for the current time.
@@ -43,12 +43,12 @@ pub(crate) struct Shape {
 
 const META: &str = "meta.k8s.io/v1";
 
-impl Shape {
+impl ObjectEncoder {
     /// Creates the encoder of single objects; `include` is the parameter `includeObject` of tables.
-    pub(crate) fn new(resource: &Arc<Resource>, form: Form, include: Option<&str>) -> Self {
+    pub(crate) fn new(resource: &Arc<Resource>, form: Representation, include: Option<&str>) -> Self {
         let head = match form {
-            Form::Whole | Form::Table => head(&resource.api_version(), &resource.kind),
-            Form::Metadata => head(META, "PartialObjectMetadata"),
+            Representation::Whole | Representation::Table => head(&resource.api_version(), &resource.kind),
+            Representation::Metadata => head(META, "PartialObjectMetadata"),
         };
         let include = match include {
             Some("None") => Include::None,
@@ -66,43 +66,43 @@ impl Shape {
     /// Returns the encoder of list items, which omits the types of built-in objects, as kube-apiserver does.
     pub(crate) fn items(self) -> Self {
         match (self.form, self.resource.is_custom()) {
-            (Form::Whole, false) => Self { head: "{".to_owned(), ..self },
-            (Form::Whole, true) | (Form::Metadata | Form::Table, _) => self,
+            (Representation::Whole, false) => Self { head: "{".to_owned(), ..self },
+            (Representation::Whole, true) | (Representation::Metadata | Representation::Table, _) => self,
         }
     }
 
-    pub(crate) fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> Representation {
         self.form
     }
 
     /// Returns the `apiVersion` and `kind` of a list.
     pub(crate) fn list_types(&self) -> TypeMeta {
         match self.form {
-            Form::Whole => types(&self.resource.api_version(), &self.resource.list_kind),
-            Form::Metadata => types(META, "PartialObjectMetadataList"),
-            Form::Table => types(META, "Table"),
+            Representation::Whole => types(&self.resource.api_version(), &self.resource.list_kind),
+            Representation::Metadata => types(META, "PartialObjectMetadataList"),
+            Representation::Table => types(META, "Table"),
         }
     }
 
     /// Returns the `apiVersion` and `kind` of an object.
     pub(crate) fn types(&self) -> TypeMeta {
         match self.form {
-            Form::Whole => types(&self.resource.api_version(), &self.resource.kind),
-            Form::Metadata => types(META, "PartialObjectMetadata"),
-            Form::Table => types(META, "Table"),
+            Representation::Whole => types(&self.resource.api_version(), &self.resource.kind),
+            Representation::Metadata => types(META, "PartialObjectMetadata"),
+            Representation::Table => types(META, "Table"),
         }
     }
 
     pub(crate) fn append(&self, record: &Record, out: &mut Vec<u8>) {
         match self.form {
-            Form::Whole if self.resource.storage_schema.is_some() => {
+            Representation::Whole if self.resource.storage_schema.is_some() => {
                 let mut object = record.to_value(&self.head);
                 convert(&self.resource, &mut object);
                 out.extend_from_slice(object.to_string().as_bytes());
             }
-            Form::Whole => record.write(&self.head, Part::Whole, out),
-            Form::Metadata => record.write(&self.head, Part::Metadata, out),
-            Form::Table => {
+            Representation::Whole => record.write(&self.head, Part::Whole, out),
+            Representation::Metadata => record.write(&self.head, Part::Metadata, out),
+            Representation::Table => {
                 out.extend_from_slice(self.table(std::slice::from_ref(record)).to_string().as_bytes())
             }
         }
@@ -117,9 +117,9 @@ impl Shape {
 
     pub(crate) fn size(&self, record: &Record) -> usize {
         match self.form {
-            Form::Whole => record.size(Part::Whole),
-            Form::Metadata => record.size(Part::Metadata),
-            Form::Table => 0,
+            Representation::Whole => record.size(Part::Whole),
+            Representation::Metadata => record.size(Part::Metadata),
+            Representation::Table => 0,
         }
     }
 }

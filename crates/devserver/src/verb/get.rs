@@ -2,18 +2,18 @@
 
 use crate::storage::Record;
 use crate::verb::{
-    api_response::ApiResponse, cluster::Cluster, conversion, error_response::ErrorResponse, form::Shape,
-    request::Request,
+    api_response::ApiResponse, cluster::Cluster, conversion, error_response::ErrorResponse,
+    form::ObjectEncoder, request::Request,
 };
 use kube_informer_wire::ResourceVersion;
 
 /// Returns the object in the path.
 pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
-    let asked = request.parameter("resourceVersion").unwrap_or_default();
-    if let Some(version) = read_version(&asked)? {
+    let requested = request.parameter("resourceVersion").unwrap_or_default();
+    if let Some(version) = read_version(&requested)? {
         cluster.reached(version).await?;
     }
-    let found = cluster.store.get(&request.place(), &request.key());
+    let found = cluster.store.get(&request.collection(), &request.key());
     let record = found.ok_or_else(|| ErrorResponse::not_found(&request.resource, &request.name))?;
     let record = conversion::records(cluster, &request.resource, vec![record]).await?.remove(0);
     Ok(object(200, request, &record))
@@ -21,13 +21,14 @@ pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<ApiRespo
 
 /// Returns an object in the requested representation.
 pub(crate) fn object(code: u16, request: &Request, record: &Record) -> ApiResponse {
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
-        .at(request.past);
+    let encoder =
+        ObjectEncoder::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+            .at(request.past);
     if let Some(protobuf) = request.protobuf() {
         return ApiResponse::protobuf(code, protobuf.object(record));
     }
-    let mut json = Vec::with_capacity(shape.size(record));
-    shape.append(record, &mut json);
+    let mut json = Vec::with_capacity(encoder.size(record));
+    encoder.append(record, &mut json);
     ApiResponse::json(code, json)
 }
 

@@ -1,13 +1,13 @@
 //! Lists objects, in pages if they are requested.
 
 use crate::object::check_fields;
-use crate::storage::{Page, Record, Selection, Span, Token, Unreadable};
+use crate::storage::{Page, ReadError, Record, Selection, Span, Token};
 use crate::verb::{
     api_response::{ApiResponse, Body, Media},
     cluster::Cluster,
     conversion,
     error_response::ErrorResponse,
-    form::{Form, Shape},
+    form::{ObjectEncoder, Representation},
     request::Request,
 };
 use bytes::Bytes;
@@ -44,32 +44,33 @@ pub(crate) async fn list(
         cluster.reached(version).await?;
     }
     let selection = selection(request, options)?;
-    let page = cluster.store.list(&request.place(), &selection, &span);
-    let mut page = page.map_err(|unreadable| refuse(unreadable, &span))?;
+    let page = cluster.store.list(&request.collection(), &selection, &span);
+    let mut page = page.map_err(|error| refuse(error, &span))?;
     page.records = conversion::records(cluster, &request.resource, page.records).await?;
     Ok(answer(request, page))
 }
 
 /// Returns these objects as a list.
 pub(crate) fn answer(request: &Request, page: Page) -> ApiResponse {
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
-        .at(request.past);
+    let encoder =
+        ObjectEncoder::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+            .at(request.past);
     let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
     // The API server returns the selector in its own format, not in that of the request.
     let shard = shard.map(|text| text.parse().map_or(text, |shard: ShardSelector| shard.to_string()));
     let metadata = metadata(&page, shard);
-    if shape.form() == Form::Table {
-        let mut table = shape.table(&page.records);
+    if encoder.form() == Representation::Table {
+        let mut table = encoder.table(&page.records);
         table["metadata"] = metadata;
         return ApiResponse::document(&table);
     }
     if let Some(body) =
-        request.protobuf().and_then(|protobuf| protobuf.list(&shape, &metadata, &page.records))
+        request.protobuf().and_then(|protobuf| protobuf.list(&encoder, &metadata, &page.records))
     {
         return ApiResponse::protobuf(200, body);
     }
-    let types = shape.list_types();
-    if shape.form() == Form::Metadata && page.records.is_empty() {
+    let types = encoder.list_types();
+    if encoder.form() == Representation::Metadata && page.records.is_empty() {
         let (kind, version) = (types.kind, types.api_version);
         // It is so in the API server: no items, rather than an empty list of them.
         return ApiResponse::document(
@@ -79,7 +80,7 @@ pub(crate) fn answer(request: &Request, page: Page) -> ApiResponse {
     let head = json!([types.kind, types.api_version, metadata]);
     let head = format!(r#"{{"kind":{},"apiVersion":{},"metadata":{},"items":["#, head[0], head[1], head[2]);
     let parts =
-        Parts { next: Some(head.into_bytes()), records: page.records.into_iter(), shape: shape.items() };
+        Parts { next: Some(head.into_bytes()), records: page.records.into_iter(), encoder: encoder.items() };
     ApiResponse { code: 200, retry_after: None, media: Media::Json, body: Body::Parts(Box::new(parts)) }
 }
 
@@ -127,15 +128,15 @@ fn span(options: &ListOptions) -> Result<Span, ErrorResponse> {
     Ok(Span { version: version.filter(|_| is_exact), after: None, limit: limit.filter(|_| !is_any) })
 }
 
-fn refuse(unreadable: Unreadable, span: &Span) -> ErrorResponse {
-    match (unreadable, &span.after) {
-        (Unreadable::Forgotten { .. }, Some(after)) => {
+fn refuse(error: ReadError, span: &Span) -> ErrorResponse {
+    match (error, &span.after) {
+        (ReadError::Expired { .. }, Some(after)) => {
             ErrorResponse::expired_continue(Token { version: None, after: after.clone() }.encode())
         }
-        (Unreadable::Forgotten { .. } | Unreadable::CutOff | Unreadable::Ended, _) => {
+        (ReadError::Expired { .. } | ReadError::Cut | ReadError::NotServed, _) => {
             ErrorResponse::expired("The resourceVersion for the provided list is too old.")
         }
-        (Unreadable::Ahead { newest }, _) => {
+        (ReadError::NotReached { newest }, _) => {
             ErrorResponse::version_too_large(span.version.unwrap_or_default(), newest)
         }
     }
@@ -160,7 +161,7 @@ struct Parts {
     /// The text before the next object; `None` at the end.
     next: Option<Vec<u8>>,
     records: std::vec::IntoIter<Record>,
-    shape: Shape,
+    encoder: ObjectEncoder,
 }
 
 impl Iterator for Parts {
@@ -174,7 +175,7 @@ impl Iterator for Parts {
                 out.extend_from_slice(b"]}\n");
                 return Some(out.into());
             };
-            self.shape.append(&record, &mut out);
+            self.encoder.append(&record, &mut out);
             if self.records.len() > 0 {
                 out.push(b',');
             }

@@ -78,7 +78,7 @@ mod discovery;
 
 mod health;
 
-pub(crate) use api_response::{ApiResponse, Body, Broken, Media};
+pub(crate) use api_response::{ApiResponse, Body, Media, StreamCut};
 pub(crate) use clock::{now, now_micro};
 pub use cluster::Controllers;
 pub(crate) use cluster::{Cluster, encode, encode_change, encode_json};
@@ -87,7 +87,7 @@ pub(crate) use delete::delete;
 pub(crate) use delete_collection::delete_collection;
 pub(crate) use discovery::{Depth, Document, discovery};
 pub(crate) use error_response::ErrorResponse;
-pub(crate) use form::{Encoding, Form};
+pub(crate) use form::{Encoding, Representation};
 pub(crate) use get::get;
 pub(crate) use health::{health, swagger};
 pub(crate) use list::{Tokens, list};

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct Ownership<'r> {
     resource: &'r Resource,
     api_version: String,
-    aspect: ObjectPart,
+    part: ObjectPart,
     manager: String,
     now: String,
     empty: Value,
@@ -23,24 +23,20 @@ impl<'r> Ownership<'r> {
     ///
     /// # Errors
     /// Returns an error if the name of the field manager is invalid.
-    pub(crate) fn new(
-        request: &'r Request,
-        aspect: ObjectPart,
-        options: &str,
-    ) -> Result<Self, ErrorResponse> {
+    pub(crate) fn new(request: &'r Request, part: ObjectPart, options: &str) -> Result<Self, ErrorResponse> {
         let resource = &*request.resource;
         let (api_version, empty) = (resource.api_version(), empty(resource));
         let manager = request.field_manager(options)?;
-        Ok(Self { resource, api_version, aspect, manager, now: now(), empty })
+        Ok(Self { resource, api_version, part, manager, now: now(), empty })
     }
 
     fn tracker(&self) -> Tracker<'_> {
-        let (manager, subresource) = (self.manager.as_str(), self.aspect.subresource());
+        let (manager, subresource) = (self.manager.as_str(), self.part.subresource());
         Tracker {
             schema: types(self.resource),
             api_version: &self.api_version,
             kind: &self.resource.kind,
-            ignored: self.aspect.ignored(self.resource),
+            ignored: self.part.ignored(self.resource),
             empty: &self.empty,
             writer: Writer { manager, subresource, now: &self.now },
         }

@@ -19,10 +19,10 @@ use serde_json::Value;
 pub(crate) async fn patch(
     cluster: &Cluster,
     request: &Request,
-    aspect: ObjectPart,
+    part: ObjectPart,
 ) -> Result<ApiResponse, ErrorResponse> {
     if request.content_type == "application/apply-patch+yaml" {
-        return apply::apply(cluster, request, aspect).await;
+        return apply::apply(cluster, request, part).await;
     }
     let intent = request.intent("PatchOptions")?;
     if request.parameter("force").is_some() {
@@ -39,7 +39,7 @@ pub(crate) async fn patch(
         let body = serde_json::from_slice(&request.body);
         let body: Value =
             body.map_err(|error| ErrorResponse::bad_request(&format!("error decoding patch: {error}")))?;
-        let side = match aspect {
+        let side = match part {
             ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
                 old.clone()
             }
@@ -48,9 +48,9 @@ pub(crate) async fn patch(
             }
         };
         let new = kind.apply(request, &side, &body)?;
-        let change = Change { record, old, new, way: RequestType::Patched };
-        if let Some(record) = store(cluster, request, aspect, intent, change).await? {
-            return show(cluster, request, aspect, &record).await;
+        let change = Change { record, old, new, request_type: RequestType::Patched };
+        if let Some(record) = store(cluster, request, part, intent, change).await? {
+            return show(cluster, request, part, &record).await;
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::admission::{
 };
 use crate::object::{label_selector_matches, metadata};
 use crate::registry::Resource;
-use crate::storage::{Place, Selection, Span, head};
+use crate::storage::{CollectionId, Selection, Span, head};
 use crate::verb::{cluster::Cluster, error_response::ErrorResponse, request::Request};
 use kube_core::Status;
 use serde_json::Value;
@@ -163,8 +163,8 @@ impl Invocation<'_> {
             }
         };
         let selection = Selection::everything(namespace);
-        let place = Place::from(resource.storage());
-        let page = self.cluster.store.list(&place, &selection, &Span::default());
+        let collection = CollectionId::from(resource.storage());
+        let page = self.cluster.store.list(&collection, &selection, &Span::default());
         let records = page.map(|page| page.records).unwrap_or_default();
         let objects =
             records.iter().map(|record| record.to_value(&head(&resource.api_version(), &resource.kind)));
@@ -202,8 +202,8 @@ impl Invocation<'_> {
 
 /// Returns the stored objects of a resource, sorted by name.
 fn objects(cluster: &Cluster, plural: &str) -> Vec<Value> {
-    let place = Place::from((GROUP, plural));
-    let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
+    let collection = CollectionId::from((GROUP, plural));
+    let page = cluster.store.list(&collection, &Selection::everything(None), &Span::default());
     let records = page.map(|page| page.records).unwrap_or_default();
     records.iter().map(|record| record.to_value(&head("", ""))).collect()
 }

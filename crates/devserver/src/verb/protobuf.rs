@@ -2,7 +2,7 @@
 
 use crate::registry::Resource;
 use crate::storage::{Part, Record};
-use crate::verb::form::{Form, Shape};
+use crate::verb::form::{ObjectEncoder, Representation};
 use bytes::Bytes;
 use kube_core::Status;
 use kube_informer_wire::{EventType, ResourceVersion, Schema, join_protobuf_list, status_to_json};
@@ -21,14 +21,14 @@ pub(crate) struct Protobuf {
 impl Protobuf {
     /// Creates the encoder of a resource in this form; `None` for complete custom resources and for tables,
     /// which have no protobuf encoding.
-    pub(crate) fn new(resource: &Resource, form: Form) -> Option<Self> {
+    pub(crate) fn new(resource: &Resource, form: Representation) -> Option<Self> {
         let stored = Schema::of(&resource.api_version(), &resource.kind);
         match form {
-            Form::Whole => stored.map(|schema| Self { schema, part: Part::Whole, stored }),
-            Form::Metadata => {
+            Representation::Whole => stored.map(|schema| Self { schema, part: Part::Whole, stored }),
+            Representation::Metadata => {
                 Some(Self { schema: Schema::partial_object_metadata(), part: Part::Metadata, stored })
             }
-            Form::Table => None,
+            Representation::Table => None,
         }
     }
 
@@ -38,8 +38,13 @@ impl Protobuf {
     }
 
     /// Returns the body of a response with a list.
-    pub(crate) fn list(&self, shape: &Shape, metadata: &Value, records: &[Record]) -> Option<Bytes> {
-        let types = shape.list_types();
+    pub(crate) fn list(
+        &self,
+        encoder: &ObjectEncoder,
+        metadata: &Value,
+        records: &[Record],
+    ) -> Option<Bytes> {
+        let types = encoder.list_types();
         let schema = Schema::of(&types.api_version, &types.kind)?;
         let list = schema.encode(&json!({ "metadata": metadata })).ok()?;
         let items: Vec<_> = records.iter().map(|record| self.message(record)).collect();

@@ -3,9 +3,9 @@
 use crate::invalid::FieldError;
 use crate::rbac::User;
 use crate::registry::Resource;
-use crate::storage::Place;
+use crate::storage::CollectionId;
 use crate::verb::error_response::ErrorResponse;
-use crate::verb::form::{Encoding, Form};
+use crate::verb::form::{Encoding, Representation};
 use crate::verb::protobuf::Protobuf;
 use crate::verb::warnings::Warnings;
 use bytes::Bytes;
@@ -27,7 +27,7 @@ pub(crate) struct Request {
     /// The query string.
     pub(crate) query: String,
     /// The requested representation.
-    pub(crate) form: Form,
+    pub(crate) form: Representation,
     /// The requested encoding.
     pub(crate) encoding: Encoding,
     /// The media type of the body, without parameters, in lower case.
@@ -71,8 +71,8 @@ impl Intent {
 }
 
 impl Request {
-    pub(crate) fn place(&self) -> Place {
-        Place::from(self.resource.storage())
+    pub(crate) fn collection(&self) -> CollectionId {
+        CollectionId::from(self.resource.storage())
     }
 
     /// Returns the encoder, if the client requests protobuf.
@@ -168,15 +168,15 @@ impl Request {
     /// Parses the body as an object of this kind.
     pub(crate) fn object_of(&self, api_version: &str, kind: &str) -> Result<Value, ErrorResponse> {
         let object = self.json()?;
-        let says = |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        if let Some(found) = says("apiVersion").filter(|found| *found != api_version) {
+        let text_of = |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if let Some(found) = text_of("apiVersion").filter(|found| *found != api_version) {
             return Err(ErrorResponse::bad_request(&format!(
                 "the API version in the data ({found}) does not match the expected API version ({api_version})"
             )));
         }
         let is_custom = self.resource.is_custom() && kind == self.resource.kind;
         // The kind of a custom resource is a field that is validated.
-        if let Some(found) = says("kind").filter(|found| *found != kind && !is_custom) {
+        if let Some(found) = text_of("kind").filter(|found| *found != kind && !is_custom) {
             return Err(ErrorResponse::bad_request(&format!(
                 "{found} in version {api_version:?} cannot be handled as a {kind}"
             )));

@@ -2,7 +2,7 @@
 
 use crate::object::service;
 use crate::registry::Resource;
-use crate::storage::{Place, Selection, Span, head};
+use crate::storage::{CollectionId, Selection, Span, head};
 use crate::verb::{cluster::Cluster, error_response::ErrorResponse};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -35,8 +35,8 @@ pub(crate) fn assign(
 }
 
 fn used_node_ports(cluster: &Cluster, resource: &Resource) -> HashSet<u64> {
-    let place = Place::from(resource.storage());
-    let page = cluster.store.list(&place, &Selection::everything(None), &Span::default());
+    let collection = CollectionId::from(resource.storage());
+    let page = cluster.store.list(&collection, &Selection::everything(None), &Span::default());
     let head = head(&resource.api_version(), &resource.kind);
     let records = page.map(|page| page.records).unwrap_or_default();
     records

@@ -4,7 +4,7 @@ use crate::admission::configuration_errors;
 use crate::invalid::FieldError;
 use crate::object::{deletion::Policy, metadata};
 use crate::registry::{Resource, definition_errors, establish};
-use crate::storage::{Place, Selection, Span, Write};
+use crate::storage::{CollectionId, Selection, Span, Write};
 use crate::verb::{
     clock::now,
     cluster::{Cluster, Controllers, encode},
@@ -45,7 +45,7 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
         });
         debug_assert!(gone.is_ok(), "removing a definition cannot fail");
         if let Some(defined) = defined {
-            cluster.store.end(&Place::from(defined.storage()));
+            cluster.store.end(&CollectionId::from(defined.storage()));
         }
     }
     if resource.is_custom() {
@@ -145,7 +145,7 @@ pub(crate) fn terminating(resource: &Resource, object: &Value) -> Value {
 
 fn remove_all(cluster: &Cluster, resource: &Arc<Resource>, namespace: Option<&str>) {
     let selection = Selection::everything(namespace);
-    let page = cluster.store.list(&Place::from(resource.storage()), &selection, &Span::default());
+    let page = cluster.store.list(&CollectionId::from(resource.storage()), &selection, &Span::default());
     let mut collector = Collector::new(cluster);
     for record in page.map(|page| page.records).unwrap_or_default() {
         collector.remove(resource, record.key().as_str(), Policy::Background);
@@ -196,7 +196,7 @@ fn finish_definition(cluster: &Cluster, name: &str) {
                 (false, Write::Replace(record.version(), content))
             }
         };
-        if cluster.store.write(&Place::from(resource.storage()), name, write).is_ok() {
+        if cluster.store.write(&CollectionId::from(resource.storage()), name, write).is_ok() {
             if is_removal {
                 after_removing(cluster, &resource, &definition);
             }
@@ -208,7 +208,8 @@ fn finish_definition(cluster: &Cluster, name: &str) {
 /// Returns true if a resource has no objects, in a namespace or in all namespaces.
 fn is_empty(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) -> bool {
     let one = Span { limit: std::num::NonZeroU64::new(1), ..Span::default() };
-    let page = cluster.store.list(&Place::from(resource.storage()), &Selection::everything(namespace), &one);
+    let page =
+        cluster.store.list(&CollectionId::from(resource.storage()), &Selection::everything(namespace), &one);
     page.is_ok_and(|page| page.records.is_empty())
 }
 
@@ -225,8 +226,11 @@ pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
         && metadata::finalizers(&object).next().is_none()
     {
         // A conflict is ignored: the other writer also calls this function.
-        let _ =
-            cluster.store.write(&Place::from(resource.storage()), namespace, Write::Remove(record.version()));
+        let _ = cluster.store.write(
+            &CollectionId::from(resource.storage()),
+            namespace,
+            Write::Remove(record.version()),
+        );
     }
 }
 

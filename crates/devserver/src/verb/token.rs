@@ -31,10 +31,10 @@ const KIND: &str = "TokenRequest";
 
 /// Creates a token for the service account in the path.
 pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
-    let asked = request.object_of(API_VERSION, KIND)?;
+    let object = request.object_of(API_VERSION, KIND)?;
     let (_, account) = current(cluster, request)?;
     let seconds =
-        asked.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_DURATION);
+        object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_DURATION);
     let refuse = |detail: &str| {
         let error = FieldError::invalid("spec.expirationSeconds", &seconds.into(), detail);
         Err(ErrorResponse::invalid_fields("authentication.k8s.io", KIND, "", &[error]))
@@ -46,7 +46,7 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiRespons
         return refuse("may not specify a duration larger than 2^32 seconds");
     }
     let audiences =
-        asked.pointer("/spec/audiences").filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+        object.pointer("/spec/audiences").filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
     let audiences = audiences.cloned().unwrap_or_else(|| json!([ISSUER]));
     let namespace = request.namespace.clone().unwrap_or_default();
     let uid = metadata::text(&account, "uid");
@@ -75,7 +75,7 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiRespons
         "kind": KIND,
         "apiVersion": API_VERSION,
         "metadata": { "name": request.name, "namespace": namespace, "creationTimestamp": now() },
-        "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": asked.pointer("/spec/boundObjectRef") },
+        "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": object.pointer("/spec/boundObjectRef") },
         "status": { "token": token, "expirationTimestamp": expiration },
     });
     if answer["spec"]["boundObjectRef"].is_null() {

@@ -2,13 +2,13 @@
 
 use crate::fault::{Manner, WatchEffect};
 use crate::registry::Resource;
-use crate::storage::{Page, Span, Unreadable};
+use crate::storage::{Page, ReadError, Span};
 use crate::verb::{
-    api_response::{ApiResponse, Body, Broken, Media},
+    api_response::{ApiResponse, Body, Media, StreamCut},
     cluster::Cluster,
     conversion,
     error_response::ErrorResponse,
-    form::Shape,
+    form::ObjectEncoder,
     list::{number, selection},
     protobuf::error_event,
     request::Request,
@@ -27,18 +27,19 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<ApiResponse, ErrorResponse> {
-    let asked = number(options.resource_version.as_ref())
-        .map_err(|refusal| ErrorResponse::unexplained(&refusal.status().message))?;
+    let requested_version = number(options.resource_version.as_ref())
+        .map_err(|error| ErrorResponse::unexplained(&error.status().message))?;
     let start = Start::of(&options);
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
-        .at(request.past);
+    let encoder =
+        ObjectEncoder::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+            .at(request.past);
     let mut watch = Watch {
-        place: request.place(),
-        shape,
+        collection: request.collection(),
+        encoder,
         protobuf: request.protobuf(),
         initial: Vec::new(),
         converted: request.resource.conversion.is_some().then(Vec::new),
-        tells_initial_end: start == Start::StreamingList && options.allow_watch_bookmarks,
+        sends_initial_end: start == Start::StreamingList && options.allow_watch_bookmarks,
         bookmarks: options.allow_watch_bookmarks.then_some(cluster.bookmark_interval),
         timeout: options.timeout.filter(|time| !time.is_zero()).unwrap_or_else(|| default_timeout(cluster)),
         effect,
@@ -46,34 +47,32 @@ pub(crate) async fn watch(
     };
     // After a watch was accepted, the API server reports errors in an event.
     if start == Start::StreamingList
-        && let Some(version) = asked
-        && let Err(refusal) = cluster.reached(version).await
+        && let Some(version) = requested_version
+        && let Err(error) = cluster.reached(version).await
     {
-        return Ok(failed(request, &refusal));
+        return Ok(failed(request, &error));
     }
     let from = match start {
-        Start::Behind => asked,
+        Start::AfterVersion => requested_version,
         Start::StreamingList => {
-            let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
+            let page = cluster.store.list(&watch.collection, &watch.selection, &Span::default());
             let Page { version, records, .. } = page.expect("the newest version is known");
             watch.initial = match conversion::records(cluster, &request.resource, records).await {
                 Ok(records) => records,
-                Err(refusal) => return Ok(failed(request, &refusal)),
+                Err(error) => return Ok(failed(request, &error)),
             };
             Some(version)
         }
     };
-    match cluster.store.follow(&watch.place, from) {
+    match cluster.store.follow(&watch.collection, from) {
         Ok((position, changed)) => {
             let watch_state = WatchState::new(watch, position, Instant::now());
             let resource = Arc::clone(&request.resource);
             let source = Source { cluster: Arc::clone(cluster), resource, changed };
             Ok(stream(request, frames(source, watch_state)))
         }
-        Err(Unreadable::Forgotten { floor }) => {
-            Ok(failed(request, &too_old(from.unwrap_or_default(), floor)))
-        }
-        Err(Unreadable::CutOff | Unreadable::Ended | Unreadable::Ahead { .. }) => {
+        Err(ReadError::Expired { floor }) => Ok(failed(request, &too_old(from.unwrap_or_default(), floor))),
+        Err(ReadError::Cut | ReadError::NotServed | ReadError::NotReached { .. }) => {
             Ok(failed(request, &too_old(0, 0)))
         }
     }
@@ -85,7 +84,7 @@ enum Start {
     /// All existing objects, with a bookmark at their end if bookmarks are allowed.
     StreamingList,
     /// The changes after a version, or from now on.
-    Behind,
+    AfterVersion,
 }
 
 impl Start {
@@ -93,10 +92,10 @@ impl Start {
         let is_open = options.resource_version.as_ref().is_none_or(ResourceVersion::is_any);
         match options.send_initial_events {
             Some(true) => Self::StreamingList,
-            Some(false) => Self::Behind,
+            Some(false) => Self::AfterVersion,
             // The API server takes these for streaming lists, too.
             None if is_open => Self::StreamingList,
-            None => Self::Behind,
+            None => Self::AfterVersion,
         }
     }
 }
@@ -116,17 +115,17 @@ fn default_timeout(cluster: &Cluster) -> Duration {
     Duration::from_secs(LEAST + cluster.random() % LEAST)
 }
 
-fn failed(request: &Request, refusal: &ErrorResponse) -> ApiResponse {
+fn failed(request: &Request, error: &ErrorResponse) -> ApiResponse {
     let event = match request.protobuf() {
-        Some(_) => error_event(refusal.status()),
-        None => encode_error(refusal.status()),
+        Some(_) => error_event(error.status()),
+        None => encode_error(error.status()),
     };
     stream(request, futures_util::stream::iter([Ok(event)]))
 }
 
 fn stream(
     request: &Request,
-    frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static,
+    frames: impl Stream<Item = Result<Bytes, StreamCut>> + Send + 'static,
 ) -> ApiResponse {
     let media = if request.protobuf().is_some() { Media::ProtobufWatch } else { Media::Json };
     ApiResponse { code: 200, retry_after: None, media, body: Body::Stream(Box::pin(frames)) }
@@ -146,7 +145,7 @@ impl Source {
             watch_state.take_events(&self.cluster.store).into_iter().unzip();
         match conversion::records(&self.cluster, &self.resource, records).await {
             Ok(records) => watch_state.events_converted(kinds.into_iter().zip(records).collect()),
-            Err(refusal) => watch_state.conversion_failed(&refusal),
+            Err(error) => watch_state.conversion_failed(&error),
         }
     }
 }
@@ -154,7 +153,7 @@ impl Source {
 fn frames(
     source: Source,
     watch_state: WatchState,
-) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+) -> impl Stream<Item = Result<Bytes, StreamCut>> + Send + 'static {
     futures_util::stream::unfold(Some((source, watch_state)), |state| async move {
         let (source, mut watch_state) = state?;
         loop {
@@ -175,7 +174,7 @@ fn frames(
                 Step::End(Manner::Abrupt) => {
                     // hyper flushes a connection while its body is pending, so that earlier events are sent.
                     tokio::task::yield_now().await;
-                    return Some((Err(Broken), None));
+                    return Some((Err(StreamCut), None));
                 }
                 // Other writers run first, so that more events are sent at once under load.
                 Step::Wait(_) => tokio::task::yield_now().await,

@@ -1,10 +1,10 @@
 //! The state machine of a watch: which events are sent, and when.
 
 use crate::fault::{BookmarkEffect, Cut, Manner, WatchEffect};
-use crate::storage::{Batch, Place, Position, Record, Selection, Store, Unreadable};
+use crate::storage::{Batch, CollectionId, Position, ReadError, Record, Selection, Store};
 use crate::verb::{
     error_response::ErrorResponse,
-    form::Shape,
+    form::ObjectEncoder,
     protobuf::{Protobuf, error_event},
 };
 use bytes::Bytes;
@@ -39,9 +39,9 @@ pub(crate) struct WatchState {
 /// The options of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    pub(crate) place: Place,
+    pub(crate) collection: CollectionId,
     pub(crate) selection: Selection,
-    pub(crate) shape: Shape,
+    pub(crate) encoder: ObjectEncoder,
     /// The encoder, if the client requests protobuf.
     pub(crate) protobuf: Option<Protobuf>,
     /// The initial objects, if they are requested.
@@ -49,7 +49,7 @@ pub(crate) struct Watch {
     /// The converted events that are sent next, if a webhook converts the objects.
     pub(crate) converted: Option<Vec<(EventType, Record)>>,
     /// True if a bookmark ends the initial events.
-    pub(crate) tells_initial_end: bool,
+    pub(crate) sends_initial_end: bool,
     /// The interval of bookmarks.
     pub(crate) bookmarks: Option<Duration>,
     /// The timeout.
@@ -83,7 +83,7 @@ impl WatchState {
             |interval: Duration| later(now, interval.saturating_add(delay(&watch.effect.bookmarks)));
         let next_bookmark = watch.bookmarks.map(bookmark);
         let initial_end = later(now, delay(&watch.effect.initial_events_end));
-        let initial_end = watch.tells_initial_end.then_some(initial_end);
+        let initial_end = watch.sends_initial_end.then_some(initial_end);
         let phase = Phase::Initial(initial);
         let mut state = Self {
             watch,
@@ -145,7 +145,9 @@ impl WatchState {
             return Vec::new();
         }
         // The next step reports an error.
-        let Ok(batch) = store.events(&self.watch.place, self.position, EVENTS) else { return Vec::new() };
+        let Ok(batch) = store.events(&self.watch.collection, self.position, EVENTS) else {
+            return Vec::new();
+        };
         self.position = batch.position;
         batch.events.iter().filter_map(|event| event.seen_by(&self.watch.selection)).collect()
     }
@@ -156,10 +158,10 @@ impl WatchState {
     }
 
     /// Ends the watch with an error.
-    pub(crate) fn conversion_failed(&mut self, refusal: &ErrorResponse) {
+    pub(crate) fn conversion_failed(&mut self, error: &ErrorResponse) {
         self.conversion_error = Some(match &self.watch.protobuf {
-            Some(_) => error_event(refusal.status()),
-            None => encode_error(refusal.status()),
+            Some(_) => error_event(error.status()),
+            None => encode_error(error.status()),
         });
     }
 
@@ -176,8 +178,8 @@ impl WatchState {
             }
         }
         self.watch.converted = Some(Vec::new());
-        if let Err(unreadable) = store.events(&self.watch.place, self.position, EVENTS) {
-            self.expire(unreadable, out);
+        if let Err(error) = store.events(&self.watch.collection, self.position, EVENTS) {
+            self.expire(error, out);
         }
     }
 
@@ -186,9 +188,10 @@ impl WatchState {
             return self.append_converted(store, out);
         }
         while out.len() < CHUNK {
-            let Batch { events, position } = match store.events(&self.watch.place, self.position, EVENTS) {
+            let Batch { events, position } = match store.events(&self.watch.collection, self.position, EVENTS)
+            {
                 Ok(batch) => batch,
-                Err(unreadable) => return self.expire(unreadable, out),
+                Err(error) => return self.expire(error, out),
             };
             let is_all = events.len() < EVENTS;
             self.position = position;
@@ -210,11 +213,11 @@ impl WatchState {
         if let Some(protobuf) = &self.watch.protobuf {
             out.extend_from_slice(&protobuf.event(kind, record));
         } else {
-            out.reserve(self.watch.shape.size(record));
+            out.reserve(self.watch.encoder.size(record));
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(kind.as_str().as_bytes());
             out.extend_from_slice(b"\",\"object\":");
-            self.watch.shape.append(record, out);
+            self.watch.encoder.append(record, out);
             out.extend_from_slice(b"}\n");
         }
         self.sent += 1;
@@ -234,7 +237,7 @@ impl WatchState {
             if is_sent(&self.watch.effect.initial_events_end) {
                 let bookmark = match &self.watch.protobuf {
                     Some(protobuf) => protobuf.initial_events_end(&version),
-                    None => encode_initial_events_end(&self.watch.shape.types(), &version),
+                    None => encode_initial_events_end(&self.watch.encoder.types(), &version),
                 };
                 out.extend_from_slice(&bookmark);
             }
@@ -253,7 +256,7 @@ impl WatchState {
             let version = ResourceVersion::number(self.position.version);
             let bookmark = match &self.watch.protobuf {
                 Some(protobuf) => protobuf.bookmark(&version),
-                None => encode_bookmark(&self.watch.shape.types(), &version),
+                None => encode_bookmark(&self.watch.encoder.types(), &version),
             };
             out.extend_from_slice(&bookmark);
         }
@@ -270,19 +273,19 @@ impl WatchState {
         }
     }
 
-    fn expire(&mut self, why: Unreadable, out: &mut Vec<u8>) {
+    fn expire(&mut self, why: ReadError, out: &mut Vec<u8>) {
         self.phase = Phase::Over(match why {
-            Unreadable::Forgotten { floor } => {
-                let refusal = too_old(self.position.version, floor);
+            ReadError::Expired { floor } => {
+                let error = too_old(self.position.version, floor);
                 let event = match &self.watch.protobuf {
-                    Some(_) => error_event(refusal.status()),
-                    None => encode_error(refusal.status()),
+                    Some(_) => error_event(error.status()),
+                    None => encode_error(error.status()),
                 };
                 out.extend_from_slice(&event);
                 Manner::Clean
             }
-            Unreadable::Ended => Manner::Clean,
-            Unreadable::CutOff | Unreadable::Ahead { .. } => Manner::Abrupt,
+            ReadError::NotServed => Manner::Clean,
+            ReadError::Cut | ReadError::NotReached { .. } => Manner::Abrupt,
         });
     }
 

@@ -105,7 +105,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         if self.inner.start() {
             #[cfg(feature = "leases")]
             if let Some(leased) = self.inner.leased.clone() {
-                self.inner.tasks.spawn(super::shard_follower::follow_shards(Arc::clone(&self.inner), leased));
+                self.inner.tasks.spawn(super::shard_sources::update_shards(Arc::clone(&self.inner), leased));
             }
         } else {
             tracing::warn!(informer = self.inner.name, "informer was started or stopped before");

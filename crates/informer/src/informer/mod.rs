@@ -18,7 +18,7 @@ mod cache_sink;
 mod leased_shards;
 mod inner;
 #[cfg(feature = "leases")]
-mod shard_follower;
+mod shard_sources;
 mod until;
 mod handle;
 mod builder;

@@ -150,7 +150,7 @@ mod tests {
         Informer,
         delta::Delta,
         reflector::{Config, Strategy},
-        source::{Scene, Script},
+        source::{Script, ScriptedWatch},
         subscription::Broadcaster,
         testing::{PodBuilder, brief, describe, pod, poll_once},
     };
@@ -178,7 +178,7 @@ mod tests {
     // R164
     #[tokio::test(start_paused = true)]
     async fn the_precondition_is_checked_after_the_initial_list() {
-        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(Scene::open([])));
+        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(ScriptedWatch::open([])));
         let found = pods.until_with_sync(has("a"), |_| panic!("the precondition holds")).await.unwrap();
         assert!(found.is_none());
         assert!(pods.has_synced());
@@ -188,11 +188,11 @@ mod tests {
     // R164
     #[tokio::test(start_paused = true)]
     async fn without_the_precondition_events_are_checked_including_the_initial_list() {
-        let scene = Scene::open([])
+        let watch = ScriptedWatch::open([])
             .pause(Duration::from_secs(3))
             .event(WatchEvent::Added(pod("d/b").version(2)))
             .event(WatchEvent::Modified(pod("d/b").version(3)));
-        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(scene));
+        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(watch));
         let mut seen = Vec::new();
         let condition = |event: &Event<Pod>| {
             seen.push(describe(event));
@@ -205,12 +205,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn until_waits_for_a_state_of_the_cache() {
-        let scene = Scene::open([])
+        let watch = ScriptedWatch::open([])
             .pause(Duration::from_secs(3))
             .event(WatchEvent::Added(pod("d/b").version(2)))
             .pause(Duration::from_secs(3))
             .event(WatchEvent::Added(pod("d/c").version(3)));
-        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(scene));
+        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(watch));
         let three = pods.until(|snapshot| snapshot.len() == 3).await.unwrap();
         assert_eq!((three.len(), three.version()), (3, Some(&rv(3))));
         assert_eq!(pods.until(has("a")).await.unwrap().len(), 3, "a condition that holds needs no change");
@@ -218,13 +218,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn await_condition_waits_for_an_object_to_change_and_to_be_deleted() {
-        let scene = Scene::open([])
+        let watch = ScriptedWatch::open([])
             .pause(Duration::from_secs(3))
             .event(WatchEvent::Added(pod("d/b").version(2)))
             .event(WatchEvent::Modified(pod("d/a").version(3).node("n")))
             .pause(Duration::from_secs(3))
             .event(WatchEvent::Deleted(pod("d/a").version(4).node("n")));
-        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(scene));
+        let pods = informer(Script::new().list([pod("d/a").version(1)], 1).watch(watch));
         let is_scheduled = |pod: Option<&Pod>| pod.is_some_and(|pod| pod.spec.is_some());
         let scheduled = pods.await_condition(("d", "a"), is_scheduled).await.unwrap().unwrap();
         assert_eq!(brief(&scheduled), "d/a@3");
@@ -261,9 +261,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_without_a_limit_of_time_is_possible() {
-        let scene =
-            Scene::open([]).pause(Duration::from_secs(3)).event(WatchEvent::Added(pod("d/b").version(2)));
-        let source = Script::new().list([pod("d/a").version(1)], 1).watch(scene);
+        let watch = ScriptedWatch::open([])
+            .pause(Duration::from_secs(3))
+            .event(WatchEvent::Added(pod("d/b").version(2)));
+        let source = Script::new().list([pod("d/a").version(1)], 1).watch(watch);
         let mut config = Config { strategy: Strategy::List, ..Config::default() };
         config.idle_timeout = Duration::MAX;
         config.min_watch_timeout = Duration::MAX;
@@ -278,7 +279,7 @@ mod tests {
         let error = pods.until(|_| true).await.unwrap_err();
         assert!(matches!(&error, UntilError::NotSynced(error) if error.is_forbidden()), "{error}");
 
-        let pods = informer(Script::new().list([], 1).watch(Scene::open([])));
+        let pods = informer(Script::new().list([], 1).watch(ScriptedWatch::open([])));
         pods.synced().await.unwrap();
         let stop = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -303,7 +304,7 @@ mod tests {
     async fn an_unobserved_deletion_is_reported_with_the_last_known_object_and_events_are_in_order() {
         let source = Script::new()
             .list([pod("d/a").version(1), pod("d/b").version(1)], 1)
-            .watch(Scene::closed([
+            .watch(ScriptedWatch::closed([
                 WatchEvent::Modified(pod("d/a").version(2)),
                 WatchEvent::Added(pod("d/c").version(3)),
                 WatchEvent::Modified(pod("d/a").version(4)),
@@ -311,7 +312,7 @@ mod tests {
                 expired(),
             ]))
             .list([pod("d/c").version(3)], 9)
-            .watch(Scene::open([WatchEvent::Modified(pod("d/c").version(10))]));
+            .watch(ScriptedWatch::open([WatchEvent::Modified(pod("d/c").version(10))]));
         let pods = informer(source);
         let mut watch = pods.watch();
         let mut events = Vec::new();

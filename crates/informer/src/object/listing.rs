@@ -20,9 +20,9 @@ pub struct Listing<K> {
 }
 
 /// An object of a [`Listing`]: a new one, or a pointer to the one that the cache has already.
-pub struct ListedObject<K>(Form<K>);
+pub struct ListedObject<K>(ListedForm<K>);
 
-enum Form<K> {
+enum ListedForm<K> {
     New(Object<K>),
     /// The cache stores it encoded, in the same version.
     Known(EncodedObject<K>),
@@ -55,8 +55,8 @@ impl<K> ListedObject<K> {
     /// Refers to an object that a cache stores.
     pub(crate) fn known(stored: &StoredObject<K>) -> Self {
         Self(match stored {
-            StoredObject::Encoded(encoded) => Form::Known(encoded.clone()),
-            StoredObject::Decoded(..) | StoredObject::Both(_) => Form::New(stored.share()),
+            StoredObject::Encoded(encoded) => ListedForm::Known(encoded.clone()),
+            StoredObject::Decoded(..) | StoredObject::Both(_) => ListedForm::New(stored.share()),
         })
     }
 
@@ -64,39 +64,41 @@ impl<K> ListedObject<K> {
     #[must_use]
     pub fn object(&self) -> Object<K> {
         match &self.0 {
-            Form::New(object) => object.clone(),
-            Form::Known(encoded) => Object::encoded(encoded.clone(), None, None),
+            ListedForm::New(object) => object.clone(),
+            ListedForm::Known(encoded) => Object::encoded(encoded.clone(), None, None),
         }
     }
 
     pub(crate) fn into_object(self) -> Object<K> {
         match self.0 {
-            Form::New(object) => object,
-            Form::Known(encoded) => Object::encoded(encoded, None, None),
+            ListedForm::New(object) => object,
+            ListedForm::Known(encoded) => Object::encoded(encoded, None, None),
         }
     }
 
     /// Returns whether `stored` is this object, so that the cache does not change.
     pub(crate) fn is(&self, stored: &StoredObject<K>) -> bool {
         match &self.0 {
-            Form::New(object) => stored.is(object),
-            Form::Known(encoded) => matches!(stored, StoredObject::Encoded(known) if known.ptr_eq(encoded)),
+            ListedForm::New(object) => stored.is(object),
+            ListedForm::Known(encoded) => {
+                matches!(stored, StoredObject::Encoded(known) if known.ptr_eq(encoded))
+            }
         }
     }
 
     /// Calls `read` with the object, without leaving it decoded.
     pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
-            Form::New(object) => object.with(read),
-            Form::Known(encoded) => read(&encoded.decode()),
+            ListedForm::New(object) => object.with(read),
+            ListedForm::Known(encoded) => read(&encoded.decode()),
         }
     }
 
     /// Returns the encoded object, if a dictionary would make it smaller.
     pub(crate) fn shrinkable(&self) -> Option<&EncodedObject<K>> {
         let encoded = match &self.0 {
-            Form::New(object) => object.as_encoded(),
-            Form::Known(encoded) => Some(encoded),
+            ListedForm::New(object) => object.as_encoded(),
+            ListedForm::Known(encoded) => Some(encoded),
         };
         encoded.filter(|encoded| encoded.can_shrink())
     }
@@ -104,21 +106,21 @@ impl<K> ListedObject<K> {
     /// Replaces the encoded form by a smaller one.
     pub(crate) fn set_encoded(&mut self, smaller: EncodedObject<K>) {
         match &mut self.0 {
-            Form::New(object) => object.set_encoded(smaller),
-            Form::Known(encoded) => *encoded = smaller,
+            ListedForm::New(object) => object.set_encoded(smaller),
+            ListedForm::Known(encoded) => *encoded = smaller,
         }
     }
 }
 
 impl<K> From<Object<K>> for ListedObject<K> {
     fn from(object: Object<K>) -> Self {
-        Self(Form::New(object))
+        Self(ListedForm::New(object))
     }
 }
 
 impl<K> From<Arc<K>> for ListedObject<K> {
     fn from(object: Arc<K>) -> Self {
-        Self(Form::New(object.into()))
+        Self(ListedForm::New(object.into()))
     }
 }
 

@@ -14,10 +14,10 @@ use std::{
 ///
 /// A source that has objects converts them (`RawObject::from`). One that reads bytes passes these on with a [`Decoder`]:
 /// the ingest stage decides whether they need to be decoded.
-pub struct RawObject<K>(Form<K>);
+pub struct RawObject<K>(RawForm<K>);
 
 /// The object is boxed once, in the `Arc` in which a cache will store it: objects are large, and moving them costs.
-enum Form<K> {
+enum RawForm<K> {
     Decoded(Arc<K>),
     Encoded { raw: Raw, decoder: Decoder<K> },
 }
@@ -142,30 +142,30 @@ impl<K> RawObject<K> {
     /// Creates an object from bytes, which are decoded when the object is needed.
     #[must_use]
     pub fn encoded(raw: Raw, decoder: Decoder<K>) -> Self {
-        Self(Form::Encoded { raw, decoder })
+        Self(RawForm::Encoded { raw, decoder })
     }
 
     /// Returns the number of bytes on the wire; zero for objects that did not arrive as bytes.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
-            Form::Decoded(_) => 0,
-            Form::Encoded { raw, .. } => raw.bytes().len(),
+            RawForm::Decoded(_) => 0,
+            RawForm::Encoded { raw, .. } => raw.bytes().len(),
         }
     }
 
     /// Returns the bytes and their decoder; `None` for objects that did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<(&Raw, &Decoder<K>)> {
         match &self.0 {
-            Form::Decoded(_) => None,
-            Form::Encoded { raw, decoder } => Some((raw, decoder)),
+            RawForm::Decoded(_) => None,
+            RawForm::Encoded { raw, decoder } => Some((raw, decoder)),
         }
     }
 
     /// Returns the object if it did not arrive as bytes.
     pub(crate) fn as_decoded(&self) -> Option<&K> {
         match &self.0 {
-            Form::Decoded(object) => Some(object),
-            Form::Encoded { .. } => None,
+            RawForm::Decoded(object) => Some(object),
+            RawForm::Encoded { .. } => None,
         }
     }
 
@@ -180,16 +180,16 @@ impl<K> RawObject<K> {
     /// [`ItemError`] if it cannot be decoded.
     pub fn into_object(self) -> Result<K, ItemError> {
         match self.0 {
-            Form::Decoded(object) => Ok(unshared(object)),
-            Form::Encoded { raw, decoder } => decoder.decode(&raw),
+            RawForm::Decoded(object) => Ok(unshared(object)),
+            RawForm::Encoded { raw, decoder } => decoder.decode(&raw),
         }
     }
 
     /// Decodes the object if it is not decoded yet, and returns it with its bytes. The `Arc` is not shared.
     pub(crate) fn into_parts(self) -> Result<RawObjectParts<K>, ItemError> {
         Ok(match self.0 {
-            Form::Decoded(object) => RawObjectParts { object, bytes: None },
-            Form::Encoded { raw, decoder } => {
+            RawForm::Decoded(object) => RawObjectParts { object, bytes: None },
+            RawForm::Encoded { raw, decoder } => {
                 let object = Arc::new(decoder.decode(&raw)?);
                 RawObjectParts { object, bytes: Some((raw, decoder)) }
             }
@@ -214,15 +214,15 @@ impl<K: Resource> RawObject<K> {
     #[must_use]
     pub fn identity(&self) -> Option<Identity<'_>> {
         match &self.0 {
-            Form::Decoded(object) => Some(Identity::of(&**object)),
-            Form::Encoded { raw, .. } => raw.identity(),
+            RawForm::Decoded(object) => Some(Identity::of(&**object)),
+            RawForm::Encoded { raw, .. } => raw.identity(),
         }
     }
 }
 
 impl<K> From<K> for RawObject<K> {
     fn from(object: K) -> Self {
-        Self(Form::Decoded(Arc::new(object)))
+        Self(RawForm::Decoded(Arc::new(object)))
     }
 }
 
@@ -246,8 +246,8 @@ impl<K> fmt::Debug for Decoder<K> {
 impl<K> fmt::Debug for RawObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Form::Decoded(_) => "RawObject::Decoded",
-            Form::Encoded { .. } => "RawObject::Encoded",
+            RawForm::Decoded(_) => "RawObject::Decoded",
+            RawForm::Encoded { .. } => "RawObject::Encoded",
         })
     }
 }

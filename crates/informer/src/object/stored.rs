@@ -71,14 +71,13 @@ impl<K> StoredObject<K> {
     /// Returns whether `object` would be stored as exactly this.
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
         match (self, &object.0) {
-            (Self::Decoded(one, _), Form::Decoded(other, _)) => Arc::ptr_eq(one, other),
-            (Self::Encoded(one), Form::Encoded(other)) => {
+            (Self::Decoded(one, _), StoredForm::Decoded(other, _)) => Arc::ptr_eq(one, other),
+            (Self::Encoded(one), StoredForm::Encoded(other)) => {
                 !other.encoded.keeps_decoded() && one.ptr_eq(&other.encoded)
             }
-            (Self::Both(one), Form::Encoded(other)) => Arc::ptr_eq(one, other),
-            (Self::Decoded(..), Form::Encoded(_)) | (Self::Encoded(_) | Self::Both(_), Form::Decoded(..)) => {
-                false
-            }
+            (Self::Both(one), StoredForm::Encoded(other)) => Arc::ptr_eq(one, other),
+            (Self::Decoded(..), StoredForm::Encoded(_))
+            | (Self::Encoded(_) | Self::Both(_), StoredForm::Decoded(..)) => false,
         }
     }
 
@@ -170,9 +169,9 @@ impl<K> fmt::Debug for StoredObject<K> {
 ///     event.object().get().spec.as_ref()?.node_name.as_deref()
 /// }
 /// ```
-pub struct Object<K>(Form<K>);
+pub struct Object<K>(StoredForm<K>);
 
-enum Form<K> {
+enum StoredForm<K> {
     Decoded(Arc<K>, Option<ContentHash>),
     Encoded(Arc<LazyObject<K>>),
 }
@@ -206,8 +205,8 @@ impl<K> Object<K> {
 
     fn decoded(&self) -> &Arc<K> {
         match &self.0 {
-            Form::Decoded(object, _) => object,
-            Form::Encoded(lazy) => lazy.get(),
+            StoredForm::Decoded(object, _) => object,
+            StoredForm::Encoded(lazy) => lazy.get(),
         }
     }
 
@@ -215,22 +214,23 @@ impl<K> Object<K> {
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Form::Decoded(one, _), Form::Decoded(other, _)) => Arc::ptr_eq(one, other),
-            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.ptr_eq(&other.encoded),
-            (Form::Decoded(..), Form::Encoded(_)) | (Form::Encoded(_), Form::Decoded(..)) => false,
+            (StoredForm::Decoded(one, _), StoredForm::Decoded(other, _)) => Arc::ptr_eq(one, other),
+            (StoredForm::Encoded(one), StoredForm::Encoded(other)) => one.encoded.ptr_eq(&other.encoded),
+            (StoredForm::Decoded(..), StoredForm::Encoded(_))
+            | (StoredForm::Encoded(_), StoredForm::Decoded(..)) => false,
         }
     }
 
     /// Creates an object that is decoded, with the hash of the bytes from which it was decoded.
     pub(crate) fn decoded_from(object: Arc<K>, content: Option<ContentHash>) -> Self {
-        Self(Form::Decoded(object, content))
+        Self(StoredForm::Decoded(object, content))
     }
 
     /// Returns the hash of the content; `None` if the object did not arrive as bytes.
     pub(crate) fn content(&self) -> Option<ContentHash> {
         match &self.0 {
-            Form::Decoded(_, content) => *content,
-            Form::Encoded(lazy) => lazy.encoded.content(),
+            StoredForm::Decoded(_, content) => *content,
+            StoredForm::Encoded(lazy) => lazy.encoded.content(),
         }
     }
 
@@ -241,19 +241,19 @@ impl<K> Object<K> {
         index_values: Option<Box<IndexValues>>,
     ) -> Self {
         let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
-        Self(Form::Encoded(Arc::new(LazyObject { encoded, decoded, index_values })))
+        Self(StoredForm::Encoded(Arc::new(LazyObject { encoded, decoded, index_values })))
     }
 
     /// Shares an object that a cache stores.
     pub(super) fn lazy(lazy: Arc<LazyObject<K>>) -> Self {
-        Self(Form::Encoded(lazy))
+        Self(StoredForm::Encoded(lazy))
     }
 
     /// Calls `read` with the object, without leaving it decoded.
     pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
-            Form::Decoded(object, _) => read(object),
-            Form::Encoded(lazy) => match lazy.decoded.get() {
+            StoredForm::Decoded(object, _) => read(object),
+            StoredForm::Encoded(lazy) => match lazy.decoded.get() {
                 Some(object) => read(object),
                 None if lazy.encoded.keeps_decoded() => read(lazy.get()),
                 None => read(&lazy.encoded.decode()),
@@ -268,7 +268,7 @@ impl<K> Object<K> {
         read: impl FnOnce(IndexInput<'_, K>) -> R,
     ) -> R {
         match &self.0 {
-            Form::Encoded(lazy) if !lazy.encoded.keeps_decoded() => {
+            StoredForm::Encoded(lazy) if !lazy.encoded.keeps_decoded() => {
                 let raw = needs.bytes.then(|| lazy.encoded.raw());
                 let decoded = match lazy.decoded.get() {
                     None if needs.object => Some(lazy.encoded.decode()),
@@ -276,45 +276,47 @@ impl<K> Object<K> {
                 };
                 read(IndexInput { object: decoded.as_deref(), raw: raw.as_ref() })
             }
-            Form::Encoded(_) | Form::Decoded(..) => read(IndexInput { object: Some(self.get()), raw: None }),
+            StoredForm::Encoded(_) | StoredForm::Decoded(..) => {
+                read(IndexInput { object: Some(self.get()), raw: None })
+            }
         }
     }
 
     /// Returns the index values that were computed when the object arrived.
     pub(crate) fn index_values(&self) -> Option<&IndexValues> {
         match &self.0 {
-            Form::Decoded(..) => None,
-            Form::Encoded(lazy) => lazy.index_values.as_deref(),
+            StoredForm::Decoded(..) => None,
+            StoredForm::Encoded(lazy) => lazy.index_values.as_deref(),
         }
     }
 
     /// Returns whether the cache stores the object only as bytes, so that a decoded copy is extra memory.
     pub(crate) fn is_stored_encoded(&self) -> bool {
         match &self.0 {
-            Form::Decoded(..) => false,
-            Form::Encoded(lazy) => !lazy.encoded.keeps_decoded(),
+            StoredForm::Decoded(..) => false,
+            StoredForm::Encoded(lazy) => !lazy.encoded.keeps_decoded(),
         }
     }
 
     /// Returns whether the next read has to decode the object.
     pub(crate) fn needs_decoding(&self) -> bool {
         match &self.0 {
-            Form::Decoded(..) => false,
-            Form::Encoded(lazy) => lazy.decoded.get().is_none(),
+            StoredForm::Decoded(..) => false,
+            StoredForm::Encoded(lazy) => lazy.decoded.get().is_none(),
         }
     }
 
     /// Returns the encoded object; `None` if it did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
-            Form::Decoded(..) => None,
-            Form::Encoded(lazy) => Some(&lazy.encoded),
+            StoredForm::Decoded(..) => None,
+            StoredForm::Encoded(lazy) => Some(&lazy.encoded),
         }
     }
 
     /// Replaces the encoded form by a smaller one. Has no effect if the object is shared already.
     pub(crate) fn set_encoded(&mut self, encoded: EncodedObject<K>) {
-        if let Form::Encoded(lazy) = &mut self.0
+        if let StoredForm::Encoded(lazy) = &mut self.0
             && let Some(lazy) = Arc::get_mut(lazy)
         {
             lazy.encoded = encoded;
@@ -324,9 +326,9 @@ impl<K> Object<K> {
     /// Returns the form in which a cache stores the object.
     pub(crate) fn to_stored(&self) -> StoredObject<K> {
         match &self.0 {
-            Form::Decoded(object, content) => StoredObject::Decoded(Arc::clone(object), *content),
-            Form::Encoded(lazy) if lazy.encoded.keeps_decoded() => StoredObject::Both(Arc::clone(lazy)),
-            Form::Encoded(lazy) => StoredObject::Encoded(lazy.encoded.clone()),
+            StoredForm::Decoded(object, content) => StoredObject::Decoded(Arc::clone(object), *content),
+            StoredForm::Encoded(lazy) if lazy.encoded.keeps_decoded() => StoredObject::Both(Arc::clone(lazy)),
+            StoredForm::Encoded(lazy) => StoredObject::Encoded(lazy.encoded.clone()),
         }
     }
 }
@@ -336,12 +338,14 @@ impl<K: Resource> Object<K> {
     /// version.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
         let has_same_version = match (&self.0, &other.0) {
-            (Form::Decoded(one, _), Form::Decoded(other, _)) => {
+            (StoredForm::Decoded(one, _), StoredForm::Decoded(other, _)) => {
                 is_same_state(&Identity::of(&**one), &Identity::of(&**other))
             }
-            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.is_same_state(&other.encoded),
-            (Form::Decoded(decoded, _), Form::Encoded(lazy))
-            | (Form::Encoded(lazy), Form::Decoded(decoded, _)) => {
+            (StoredForm::Encoded(one), StoredForm::Encoded(other)) => {
+                one.encoded.is_same_state(&other.encoded)
+            }
+            (StoredForm::Decoded(decoded, _), StoredForm::Encoded(lazy))
+            | (StoredForm::Encoded(lazy), StoredForm::Decoded(decoded, _)) => {
                 lazy.encoded.is_state(&Identity::of(&**decoded))
             }
         };
@@ -369,8 +373,8 @@ impl<K> From<Object<K>> for Arc<K> {
 impl<K> Clone for Object<K> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
-            Form::Decoded(object, content) => Form::Decoded(Arc::clone(object), *content),
-            Form::Encoded(lazy) => Form::Encoded(Arc::clone(lazy)),
+            StoredForm::Decoded(object, content) => StoredForm::Decoded(Arc::clone(object), *content),
+            StoredForm::Encoded(lazy) => StoredForm::Encoded(Arc::clone(lazy)),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    source::{Scene, Script},
+    source::{Script, ScriptedWatch},
     testing::{PodBuilder, brief, pod},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -51,7 +51,7 @@ async fn take<S: ListerWatcher<Pod>>(watch: &mut RetryWatch<Pod, S>, count: usiz
 }
 
 fn requests(source: &Script<Pod>) -> Vec<String> {
-    source.asked().iter().map(ToString::to_string).collect()
+    source.requests().iter().map(ToString::to_string).collect()
 }
 
 // R160
@@ -68,20 +68,24 @@ fn needs_a_concrete_version() {
 async fn survives_closed_watches_and_temporary_errors_without_duplicates() {
     let source = Arc::new(
         Script::new()
-            .watch(Scene::closed([added("a", 2), WatchEvent::Modified(pod("a").version(3))]))
+            .watch(ScriptedWatch::closed([added("a", 2), WatchEvent::Modified(pod("a").version(3))]))
             .watch_fails(Error::Transport("connection refused".into()))
             .watch_fails(error(500, "InternalError"))
-            .watch(Scene::closed([]))
-            .watch(Scene::closed([error_event(504, "Timeout")]))
-            .watch(Scene::closed([error_event(500, "InternalError")]))
-            .watch(Scene::closed([error_event(422, "Unknown")]))
+            .watch(ScriptedWatch::closed([]))
+            .watch(ScriptedWatch::closed([error_event(504, "Timeout")]))
+            .watch(ScriptedWatch::closed([error_event(500, "InternalError")]))
+            .watch(ScriptedWatch::closed([error_event(422, "Unknown")]))
             // The server repeats an event that was delivered before.
-            .watch(Scene::closed([WatchEvent::Modified(pod("a").version(3)), added("b", 4), bookmark(9)]))
+            .watch(ScriptedWatch::closed([
+                WatchEvent::Modified(pod("a").version(3)),
+                added("b", 4),
+                bookmark(9),
+            ]))
             .watch(
-                Scene::open([WatchEvent::Deleted(pod("a").version(12))])
+                ScriptedWatch::open([WatchEvent::Deleted(pod("a").version(12))])
                     .fails(Error::Transport("cut".into())),
             )
-            .watch(Scene::open([added("c", 13)])),
+            .watch(ScriptedWatch::open([added("c", 13)])),
     );
     let mut watch = RetryWatch::new(Arc::clone(&source), rv(1)).unwrap();
     assert_eq!(take(&mut watch, 5).await, ["+a@2", "~a@3", "+b@4", "-a@12", "+c@13"]);
@@ -102,7 +106,8 @@ async fn delivers_an_error_that_a_retry_cannot_resolve_and_ends() {
         assert_eq!(requests(&source), ["WATCH(1)"]);
     }
     for event in [error_event(410, "Gone"), error_event(410, "Expired")] {
-        let source = Arc::new(Script::new().watch(Scene::open([added("a", 2), event, added("b", 3)])));
+        let source =
+            Arc::new(Script::new().watch(ScriptedWatch::open([added("a", 2), event, added("b", 3)])));
         let mut watch = RetryWatch::new(source, rv(1)).unwrap();
         assert_eq!(take(&mut watch, 3).await, ["+a@2", "error: server returned 410: message", "end"]);
     }
@@ -150,9 +155,9 @@ async fn waits_between_requests_and_respects_retry_after() {
     let began = Instant::now();
     let mut source = Script::new();
     for _ in 0..10 {
-        source = source.watch(Scene::closed([]));
+        source = source.watch(ScriptedWatch::closed([]));
     }
-    let mut watch = RetryWatch::new(source.watch(Scene::open([added("a", 2)])), rv(1)).unwrap();
+    let mut watch = RetryWatch::new(source.watch(ScriptedWatch::open([added("a", 2)])), rv(1)).unwrap();
     assert_eq!(take(&mut watch, 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), MIN_RESTART_DELAY * 10, "a watch that closes at once");
 
@@ -161,7 +166,7 @@ async fn waits_between_requests_and_respects_retry_after() {
     for _ in 0..8 {
         source = source.watch_fails(error(500, "InternalError"));
     }
-    let mut watch = RetryWatch::new(source.watch(Scene::open([added("a", 2)])), rv(1)).unwrap();
+    let mut watch = RetryWatch::new(source.watch(ScriptedWatch::open([added("a", 2)])), rv(1)).unwrap();
     assert_eq!(take(&mut watch, 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), Duration::from_secs(1 + 2 + 4 + 8 + 16 + 30 + 30 + 30), "failures");
 
@@ -170,7 +175,7 @@ async fn waits_between_requests_and_respects_retry_after() {
         status: Box::new(status(429, "TooManyRequests")),
         retry_after: Some(Duration::from_secs(77)),
     };
-    let source = Script::new().watch_fails(busy).watch(Scene::open([added("a", 2)]));
+    let source = Script::new().watch_fails(busy).watch(ScriptedWatch::open([added("a", 2)]));
     assert_eq!(take(&mut RetryWatch::new(source, rv(1)).unwrap(), 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), Duration::from_secs(77), "Retry-After");
 
@@ -179,7 +184,7 @@ async fn waits_between_requests_and_respects_retry_after() {
         status: Box::new(status(503, "ServiceUnavailable")),
         retry_after: Some(Duration::MAX),
     };
-    let source = Script::new().watch_fails(busy).watch(Scene::open([added("a", 2)]));
+    let source = Script::new().watch_fails(busy).watch(ScriptedWatch::open([added("a", 2)]));
     assert_eq!(take(&mut RetryWatch::new(source, rv(1)).unwrap(), 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), MAX_RETRY_AFTER, "a Retry-After that is too long");
 }
@@ -187,14 +192,14 @@ async fn waits_between_requests_and_respects_retry_after() {
 #[tokio::test(start_paused = true)]
 async fn reopens_a_watch_that_is_silent_after_its_timeout() {
     let began = Instant::now();
-    let source = Script::new().watch(Scene::open([])).watch(Scene::open([added("a", 2)]));
+    let source = Script::new().watch(ScriptedWatch::open([])).watch(ScriptedWatch::open([added("a", 2)]));
     assert_eq!(take(&mut RetryWatch::new(source, rv(1)).unwrap(), 1).await, ["+a@2"]);
     assert_eq!(began.elapsed(), WATCH_TIMEOUT + GRACE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn ends_if_an_object_has_no_version() {
-    let source = Script::new().watch(Scene::open([WatchEvent::Added(pod("a")), added("b", 3)]));
+    let source = Script::new().watch(ScriptedWatch::open([WatchEvent::Added(pod("a")), added("b", 3)]));
     let mut watch = RetryWatch::new(source, rv(1)).unwrap();
     let events = take(&mut watch, 2).await;
     assert!(events[0].contains("no valid resourceVersion") && events[1] == "end", "{events:?}");
@@ -203,11 +208,9 @@ async fn ends_if_an_object_has_no_version() {
 #[tokio::test(start_paused = true)]
 async fn until_returns_the_event_that_fulfills_the_condition() {
     let is = |name: &'static str| move |event: &WatchEvent<Arc<Pod>>| matches!(event, WatchEvent::Added(pod) if pod.metadata.name.as_deref() == Some(name));
-    let source = Script::new().watch(Scene::closed([added("a", 2), added("b", 3)])).watch(Scene::open([
-        added("c", 4),
-        added("d", 5),
-        error_event(410, "Expired"),
-    ]));
+    let source = Script::new()
+        .watch(ScriptedWatch::closed([added("a", 2), added("b", 3)]))
+        .watch(ScriptedWatch::open([added("c", 4), added("d", 5), error_event(410, "Expired")]));
     let mut watch = RetryWatch::new(source, rv(1)).unwrap();
     for name in ["b", "c"] {
         let event = watch.until(is(name)).await.unwrap();

@@ -28,6 +28,6 @@ pub use pager::{Listed, ListedPage, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
-pub use script::{Request, Scene, Script};
+pub use script::{Request, Script, ScriptedWatch};
 pub use shard::Sharded;
 pub(crate) use shard::{HashedField, ShardSet};

@@ -27,7 +27,7 @@ use std::{
 /// let source = Script::new().page([ConfigMap::default()], 7, Some("C1")).list([ConfigMap::default()], 7);
 /// let list = Pager::new(&source).list::<ConfigMap>(&Default::default()).await?;
 /// assert_eq!(list.items.len(), 2);
-/// let requests: Vec<_> = source.asked().iter().map(ToString::to_string).collect();
+/// let requests: Vec<_> = source.requests().iter().map(ToString::to_string).collect();
 /// assert_eq!(requests, ["LIST(-, 500)", "LIST(-, 500, C1)"]);
 /// # Ok(()) }
 /// ```
@@ -39,13 +39,13 @@ pub struct Script<K> {
 #[derive(Debug)]
 struct State<K> {
     lists: VecDeque<Result<Page<K>, Error>>,
-    watches: VecDeque<Result<Scene<K>, Error>>,
+    watches: VecDeque<Result<ScriptedWatch<K>, Error>>,
     requests: Vec<Request>,
 }
 
 /// The events of a scripted watch.
 #[derive(Debug)]
-pub struct Scene<K> {
+pub struct ScriptedWatch<K> {
     steps: Vec<Step<K>>,
     end: End,
 }
@@ -106,8 +106,8 @@ impl<K> Script<K> {
 
     /// Adds a response to a watch.
     #[must_use]
-    pub fn watch(self, scene: Scene<K>) -> Self {
-        self.lock().watches.push_back(Ok(scene));
+    pub fn watch(self, watch: ScriptedWatch<K>) -> Self {
+        self.lock().watches.push_back(Ok(watch));
         self
     }
 
@@ -120,7 +120,7 @@ impl<K> Script<K> {
 
     /// Returns the requests so far.
     #[must_use]
-    pub fn asked(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<Request> {
         self.lock().requests.clone()
     }
 
@@ -129,7 +129,7 @@ impl<K> Script<K> {
     }
 }
 
-impl<K> Scene<K> {
+impl<K> ScriptedWatch<K> {
     /// Creates a watch that sends these events and stays open.
     pub fn open(events: impl IntoIterator<Item = WatchEvent<K>>) -> Self {
         let steps = events.into_iter().map(|event| Step::Event(Ok(event))).collect();
@@ -188,7 +188,7 @@ impl<K: Send + 'static> ListerWatcher<K> for Script<K> {
                 state.watches.pop_front()
             };
             let Some(response) = response else { return std::future::pending().await };
-            let Scene { steps, end } = response?;
+            let ScriptedWatch { steps, end } = response?;
             let events = stream::iter(steps).filter_map(|step| async {
                 match step {
                     Step::Event(event) => Some(event),

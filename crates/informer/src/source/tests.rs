@@ -39,7 +39,7 @@ fn pages_of_ten(script: &Script<Pod>) -> Pager<'_, Script<Pod>> {
 }
 
 fn requests(script: &Script<Pod>) -> Vec<String> {
-    script.asked().iter().map(ToString::to_string).collect()
+    script.requests().iter().map(ToString::to_string).collect()
 }
 
 // R64
@@ -82,7 +82,7 @@ async fn a_request_with_a_token_has_no_version() {
             Request::List(options) => options.resource_version_match,
             Request::Watch(_) => None,
         };
-        let matches: Vec<_> = script.asked().iter().map(matches).collect();
+        let matches: Vec<_> = script.requests().iter().map(matches).collect();
         assert_eq!(matches, [Some(VersionMatch::NotOlderThan), None, None]);
     }
 }
@@ -105,7 +105,7 @@ async fn fails_when_a_page_expires_without_a_fallback() {
     assert!(pages_of_ten(&first).list::<Pod>(&options).await.unwrap_err().is_expired());
     let second = Script::new().page(pods(10), 10, Some("C1")).list_fails(expired());
     assert!(pages_of_ten(&second).fail_if_expired().list::<Pod>(&options).await.unwrap_err().is_expired());
-    assert_eq!(second.asked().len(), 2);
+    assert_eq!(second.requests().len(), 2);
     let fallback = Script::new().page(pods(10), 10, Some("C1")).list_fails(expired()).list_fails(expired());
     assert!(pages_of_ten(&fallback).list::<Pod>(&options).await.unwrap_err().is_expired());
 }
@@ -134,7 +134,7 @@ async fn each_stops_when_the_callback_breaks() {
         if visited == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     pages_of_ten(&script).each::<Pod>(&ListOptions::default(), visit).await.unwrap();
-    assert_eq!((visited, script.asked().len()), (12, 2), "no item and no page after the last");
+    assert_eq!((visited, script.requests().len()), (12, 2), "no item and no page after the last");
 }
 
 /// A source whose second item of each page cannot be decoded.
@@ -185,13 +185,13 @@ async fn fetches_at_most_read_ahead_pages() {
         let first = async |_: ListedPage<Pod>| -> Result<(), Error> {
             if consumed.fetch_add(1, Ordering::Relaxed) == 0 {
                 // While the consumer is busy with the first page, the maximum number of pages is fetched.
-                while script.asked().len() < fetched {
+                while script.requests().len() < fetched {
                     tokio::task::yield_now().await;
                 }
                 for _ in 0..20 {
                     tokio::task::yield_now().await;
                 }
-                assert_eq!(script.asked().len(), fetched, "read ahead {read_ahead}");
+                assert_eq!(script.requests().len(), fetched, "read ahead {read_ahead}");
             }
             Ok(())
         };
@@ -213,7 +213,7 @@ async fn a_failing_consumer_stops_fetching() {
             .unwrap_err()
             .is_expired()
     );
-    assert!(script.asked().len() <= 2);
+    assert!(script.requests().len() <= 2);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     ResourceVersion, Store,
     reflector::Reflector,
-    source::{Scene, Script},
+    source::{Script, ScriptedWatch},
     wire::WatchEvent,
 };
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ async fn a_store_that_is_filled_directly_has_transformed_objects() {
         })
         .build()
         .unwrap();
-    let watch = Scene::open([WatchEvent::Added(map("b", 3)), WatchEvent::Modified(map("a", 4))]);
+    let watch = ScriptedWatch::open([WatchEvent::Added(map("b", 3)), WatchEvent::Modified(map("a", 4))]);
     let source = Script::new().list([map("a", 1), map("bad", 2)], 2).watch(watch);
     let cancel = CancellationToken::new();
     let reflector = Reflector::with_config(source, writer, listing()).on_error(|_| {});

@@ -24,13 +24,13 @@ fn rounds() -> usize {
 }
 
 /// The files and the server of a test.
-struct Scene {
+struct ScriptedWatch {
     server: DevServer,
     folder: PathBuf,
     started: usize,
 }
 
-impl Scene {
+impl ScriptedWatch {
     async fn new() -> Self {
         let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("elect-{}", std::process::id()));
@@ -153,15 +153,15 @@ impl RustCandidate {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn client_go_and_this_crate_take_turns_by_release_and_by_kill() {
-    let mut scene = Scene::new().await;
-    let mut ours = scene.start_rust();
+    let mut watch = ScriptedWatch::new().await;
+    let mut ours = watch.start_rust();
     let mut last_token = None;
     for round in 0..rounds() / 2 {
         let leadership = ours.leading().await;
-        let lock = scene.lock();
+        let lock = watch.lock();
         assert!(Some(leadership.token()) > last_token);
         last_token = Some(leadership.token());
-        let mut go = scene.start_go();
+        let mut go = watch.start_go();
         go.line(&format!("observed {}", ours.leases.identity())).await;
         // The lock of a leader is released when its work or its process ends.
         drop(lock);
@@ -171,7 +171,7 @@ async fn client_go_and_this_crate_take_turns_by_release_and_by_kill() {
             _ => ours.kill(),
         }
         go.leading().await;
-        ours = scene.start_rust();
+        ours = watch.start_rust();
         ours.observed(&go.identity).await;
         match round % 2 {
             0 => go.child.kill().await.unwrap(),
@@ -179,10 +179,10 @@ async fn client_go_and_this_crate_take_turns_by_release_and_by_kill() {
         }
     }
     let leadership = ours.leading().await;
-    scene.lock();
+    watch.lock();
     let expected = u64::try_from(rounds() / 2 * 2).unwrap();
     assert_eq!(leadership.token(), expected, "each hand-over is a transition");
     drop(leadership);
     ours.release().await;
-    std::fs::remove_dir_all(&scene.folder).unwrap();
+    std::fs::remove_dir_all(&watch.folder).unwrap();
 }

@@ -9,13 +9,13 @@ use std::fmt::Display;
 
 /// Visits the field at a pointer. Other fields are not serialized.
 pub(super) struct FieldSerializer<'s> {
-    place: Place<'s>,
+    position: Position<'s>,
     emit: &'s mut dyn FnMut(&str),
 }
 
-/// The place of a value relative to the field.
+/// The position of a value relative to the field.
 #[derive(Clone, Copy)]
-enum Place<'s> {
+enum Position<'s> {
     /// The field is at this pointer in the value.
     Outside(Pointer<'s>),
     /// The value is the field.
@@ -31,8 +31,8 @@ pub(super) struct Members<'s> {
     serializer: FieldSerializer<'s>,
     /// The number of the next element.
     index: usize,
-    /// The place of the value of the last key.
-    next: Place<'s>,
+    /// The position of the value of the last key.
+    next: Position<'s>,
 }
 
 /// Returns the text of a number in JSON.
@@ -51,12 +51,12 @@ impl Error for FieldError {
     }
 }
 
-impl<'s> Place<'s> {
+impl<'s> Position<'s> {
     fn of(pointer: Pointer<'s>) -> Self {
         if pointer.is_empty() { Self::Field } else { Self::Outside(pointer) }
     }
 
-    /// Returns the place of a member with this name.
+    /// Returns the position of a member with this name.
     fn member(self, name: &str) -> Self {
         match self {
             Self::Outside(pointer) => match pointer.split() {
@@ -67,7 +67,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// Returns the place of an element.
+    /// Returns the position of an element.
     fn element(self, index: usize) -> Self {
         match self {
             Self::Outside(pointer) => match pointer.split() {
@@ -82,17 +82,17 @@ impl<'s> Place<'s> {
 
 impl<'s> FieldSerializer<'s> {
     pub(super) fn new(pointer: Pointer<'s>, emit: &'s mut dyn FnMut(&str)) -> Self {
-        Self { place: Place::of(pointer), emit }
+        Self { position: Position::of(pointer), emit }
     }
 
     fn scalar(self, text: impl FnOnce() -> String) {
-        if let Place::Field | Place::Element = self.place {
+        if let Position::Field | Position::Element = self.position {
             self.text(&text());
         }
     }
 
     fn text(self, text: &str) {
-        if let Place::Field | Place::Element = self.place
+        if let Position::Field | Position::Element = self.position
             && !text.is_empty()
         {
             (self.emit)(text);
@@ -100,33 +100,33 @@ impl<'s> FieldSerializer<'s> {
     }
 
     fn members(self) -> Members<'s> {
-        Members { serializer: self, index: 0, next: Place::Elsewhere }
+        Members { serializer: self, index: 0, next: Position::Elsewhere }
     }
 
     /// Visits the only member of an object, as which a variant with fields is serialized.
     fn variant(mut self, name: &str) -> Self {
-        self.place = self.place.member(name);
+        self.position = self.position.member(name);
         self
     }
 }
 
 impl Members<'_> {
-    fn value<T: Serialize + ?Sized>(&mut self, place: Place<'_>, value: &T) -> Result<(), FieldError> {
-        match place {
-            Place::Elsewhere => Ok(()),
-            place => value.serialize(FieldSerializer { place, emit: &mut *self.serializer.emit }),
+    fn value<T: Serialize + ?Sized>(&mut self, position: Position<'_>, value: &T) -> Result<(), FieldError> {
+        match position {
+            Position::Elsewhere => Ok(()),
+            position => value.serialize(FieldSerializer { position, emit: &mut *self.serializer.emit }),
         }
     }
 
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), FieldError> {
-        let place = self.serializer.place.element(self.index);
+        let position = self.serializer.position.element(self.index);
         self.index += 1;
-        self.value(place, value)
+        self.value(position, value)
     }
 
     fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), FieldError> {
-        let place = self.serializer.place.member(name);
-        self.value(place, value)
+        let position = self.serializer.position.member(name);
+        self.value(position, value)
     }
 }
 
@@ -325,11 +325,14 @@ impl SerializeMap for Members<'_> {
     type Error = FieldError;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), FieldError> {
-        let place = self.serializer.place;
+        let position = self.serializer.position;
         // An empty text is not passed on.
-        self.next = place.member("");
+        self.next = position.member("");
         let next = &mut self.next;
-        key.serialize(FieldSerializer { place: Place::Field, emit: &mut |name| *next = place.member(name) })
+        key.serialize(FieldSerializer {
+            position: Position::Field,
+            emit: &mut |name| *next = position.member(name),
+        })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), FieldError> {

@@ -3,7 +3,7 @@
 use crate::object::patch::directive::{self, Directive};
 use crate::object::patch::error::PatchError;
 use crate::object::patch::list;
-use crate::object::patch::strategy::{Place, Strategy};
+use crate::object::patch::strategy::{FieldPath, Strategy};
 use crate::registry::Resource;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -20,13 +20,13 @@ pub(crate) fn strategic(resource: &Resource, object: &Value, patch: &Value) -> R
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err(PatchError::Malformed("a strategic merge patch must be a JSON object".to_owned()));
     };
-    merge_map(object.clone(), patch.clone(), &Place::root(resource)).map(Value::Object)
+    merge_map(object.clone(), patch.clone(), &FieldPath::root(resource)).map(Value::Object)
 }
 
 fn merge_map(
     mut object: Map<String, Value>,
     mut patch: Map<String, Value>,
-    place: &Place<'_>,
+    path: &FieldPath<'_>,
 ) -> Result<Map<String, Value>, PatchError> {
     match directive::take_directive(&mut patch)? {
         Directive::Merge => {}
@@ -46,11 +46,11 @@ fn merge_map(
     let orders = directive::take_orders(&mut patch)?;
     let before: Vec<_> = orders.iter().map(|(name, _)| object.get(name).cloned()).collect();
     for (name, change) in patch {
-        let merged = merge_field(object.remove(&name), change, &place.field(&name))?;
+        let merged = merge_field(object.remove(&name), change, &path.field(&name))?;
         object.extend(merged.map(|merged| (name, merged)));
     }
     for ((name, wanted), before) in orders.into_iter().zip(before) {
-        let key = match place.field(&name).list_strategy() {
+        let key = match path.field(&name).list_strategy() {
             Strategy::ByKey(key) => Some(key),
             Strategy::Replace | Strategy::Merge | Strategy::Set => None,
         };
@@ -63,26 +63,30 @@ fn merge_map(
 }
 
 /// Returns a field after its change; `None` if it is deleted.
-fn merge_field(found: Option<Value>, change: Value, place: &Place<'_>) -> Result<Option<Value>, PatchError> {
+fn merge_field(
+    found: Option<Value>,
+    change: Value,
+    path: &FieldPath<'_>,
+) -> Result<Option<Value>, PatchError> {
     match (found, change) {
         (_, Value::Null) => Ok(None),
-        (Some(Value::Object(found)), Value::Object(change)) => match place.map_strategy() {
+        (Some(Value::Object(found)), Value::Object(change)) => match path.map_strategy() {
             Strategy::Replace => Ok(directive::without_directives(Value::Object(change))),
             Strategy::Merge | Strategy::ByKey(_) | Strategy::Set => {
-                merge_map(found, change, place).map(|merged| Some(Value::Object(merged)))
+                merge_map(found, change, path).map(|merged| Some(Value::Object(merged)))
             }
         },
         (Some(Value::Array(found)), Value::Array(change)) => {
-            merge_list(found, change, place).map(|merged| Some(Value::Array(merged)))
+            merge_list(found, change, path).map(|merged| Some(Value::Array(merged)))
         }
         (_, change) => Ok(directive::without_directives(change)),
     }
 }
 
-fn merge_list(found: Vec<Value>, change: Vec<Value>, place: &Place<'_>) -> Result<Vec<Value>, PatchError> {
-    match place.list_strategy() {
+fn merge_list(found: Vec<Value>, change: Vec<Value>, path: &FieldPath<'_>) -> Result<Vec<Value>, PatchError> {
+    match path.list_strategy() {
         Strategy::ByKey(key) => list::merge_by_key(found, change, key, |found, change| {
-            merge_map(found, change, place).map(Value::Object)
+            merge_map(found, change, path).map(Value::Object)
         }),
         Strategy::Set => list::merge_set(found, change),
         Strategy::Replace | Strategy::Merge => {

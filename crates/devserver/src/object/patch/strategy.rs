@@ -17,13 +17,13 @@ pub(super) enum Strategy {
 
 /// The location of a field in an object: its name and its parent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct FieldPath<'a> {
     resource: &'a Resource,
-    parent: Option<&'a Place<'a>>,
+    parent: Option<&'a FieldPath<'a>>,
     name: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldPath<'a> {
     /// Returns the location of the object itself.
     pub(super) fn root(resource: &'a Resource) -> Self {
         Self { resource, parent: None, name: "" }
@@ -50,10 +50,10 @@ impl<'a> Place<'a> {
 
     /// Returns true if the path ends with these names, which are joined by dots.
     fn ends_with(&self, end: &str) -> bool {
-        let mut place = Some(self);
+        let mut path = Some(self);
         end.rsplit('.').all(|name| {
-            let is_same = place.is_some_and(|place| place.name == name);
-            place = place.and_then(|place| place.parent);
+            let is_same = path.is_some_and(|path| path.name == name);
+            path = path.and_then(|path| path.parent);
             is_same
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{Config, Run, Strategy, added, bookmark, complete, idle, list_config, start};
 use crate::{
-    source::{Request, Scene, Script},
+    source::{Request, Script, ScriptedWatch},
     testing::{PodBuilder, pod},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -23,13 +23,13 @@ fn timeouts(run: &Run) -> Vec<u64> {
         Request::Watch(options) => options.timeout.map(|timeout| timeout.as_secs()),
         Request::List(_) => None,
     };
-    run.script.asked().iter().filter_map(timeout).collect()
+    run.script.requests().iter().filter_map(timeout).collect()
 }
 
 // A2
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_silent_after_a_bookmark_is_opened_again_within_90_seconds() {
-    let script = Script::new().list([], 10).watch(Scene::open([bookmark(12)])).watch(idle());
+    let script = Script::new().list([], 10).watch(ScriptedWatch::open([bookmark(12)])).watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)"]);
     assert!((89.0..=90.1).contains(&run.seconds()), "{}", run.seconds());
@@ -39,7 +39,7 @@ async fn a_watch_that_is_silent_after_a_bookmark_is_opened_again_within_90_secon
 // A2
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_whose_watch_dies_is_watched_again_within_90_seconds() {
-    let script = Script::new().watch(Scene::open([complete(7)])).watch(idle());
+    let script = Script::new().watch(ScriptedWatch::open([complete(7)])).watch(idle());
     let mut run = start(script, Config::default());
     assert_eq!(run.requests(2).await, ["STREAM(-)", "WATCH(7)"]);
     assert!((89.0..=90.1).contains(&run.seconds()), "{}", run.seconds());
@@ -57,7 +57,7 @@ async fn a_connection_that_dies_before_the_first_bookmark_is_noticed_within_90_s
 // A2
 #[tokio::test(start_paused = true)]
 async fn the_server_ends_quiet_watches_of_a_source_without_bookmarks() {
-    let quiet = || Scene::closed([]).pause(seconds(81));
+    let quiet = || ScriptedWatch::closed([]).pause(seconds(81));
     let script = (0..20).fold(Script::new().list([], 10), |script, _| script.watch(quiet()));
     let mut run = start(script, list_config());
     run.requests(20).await;
@@ -69,8 +69,11 @@ async fn the_server_ends_quiet_watches_of_a_source_without_bookmarks() {
 #[tokio::test(start_paused = true)]
 async fn an_idle_timeout_below_the_bookmark_interval_is_requested_from_the_server() {
     for (idle_timeout_seconds, expected) in [(20, 18), (75, 67), (0, 9)] {
-        let script =
-            Script::new().list([], 10).watch(Scene::closed([bookmark(11)])).watch(idle()).watch(idle());
+        let script = Script::new()
+            .list([], 10)
+            .watch(ScriptedWatch::closed([bookmark(11)]))
+            .watch(idle())
+            .watch(idle());
         let mut run = start(script, idle_timeout(idle_timeout_seconds));
         run.requests(4).await;
         assert_eq!(timeouts(&run)[..2], [expected; 2]);
@@ -82,14 +85,15 @@ async fn an_idle_timeout_below_the_bookmark_interval_is_requested_from_the_serve
 // A2
 #[tokio::test(start_paused = true)]
 async fn events_and_bookmarks_keep_a_watch_alive() {
-    let scene = Scene::open([bookmark(11)])
+    let watch = ScriptedWatch::open([bookmark(11)])
         .pause(seconds(80))
         .event(added(pod("a").version(12)))
         .pause(seconds(80))
         .event(bookmark(13))
         .pause(seconds(80))
         .event(bookmark(14));
-    let script = Script::new().list([], 10).watch(Scene::closed([bookmark(10)])).watch(scene).watch(idle());
+    let script =
+        Script::new().list([], 10).watch(ScriptedWatch::closed([bookmark(10)])).watch(watch).watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await[3], "WATCH(14)");
     assert!((329.0..=330.1).contains(&run.seconds()), "{}", run.seconds());
@@ -98,7 +102,7 @@ async fn events_and_bookmarks_keep_a_watch_alive() {
 // A2
 #[tokio::test(start_paused = true)]
 async fn the_status_shows_the_time_since_the_last_data() {
-    let mut run = start(Script::new().list([], 10).watch(Scene::open([bookmark(12)])), list_config());
+    let mut run = start(Script::new().list([], 10).watch(ScriptedWatch::open([bookmark(12)])), list_config());
     assert_eq!(run.status.borrow().since_last_data(), None);
     run.until(|run| run.sink.calls().len() == 2).await;
     tokio::time::sleep(seconds(60)).await;
@@ -148,8 +152,10 @@ async fn a_version_that_the_server_cannot_have_reached_is_not_recorded() {
     let absurd =
         |version: &str| WatchEvent::Bookmark { version: version.parse().unwrap(), initial_events_end: false };
     for version in ["abc", "999999999999999999", &"9".repeat(60)] {
-        let script =
-            Script::new().list([], 10).watch(Scene::closed([bookmark(12), absurd(version)])).watch(idle());
+        let script = Script::new()
+            .list([], 10)
+            .watch(ScriptedWatch::closed([bookmark(12), absurd(version)]))
+            .watch(idle());
         let mut run = start(script, list_config());
         assert_eq!(run.requests(3).await[2], "WATCH(12)", "{version}");
     }
@@ -158,19 +164,19 @@ async fn a_version_that_the_server_cannot_have_reached_is_not_recorded() {
 #[tokio::test(start_paused = true)]
 async fn the_version_of_a_source_that_falls_silent_is_compared_with_the_server() {
     // The version is plausible, and the server does not have it: it sends nothing.
-    let quiet = || Scene::closed([]).pause(seconds(81));
+    let quiet = || ScriptedWatch::closed([]).pause(seconds(81));
     let script = Script::new()
         .list([], 10)
-        .watch(Scene::closed([bookmark(5000)]))
-        .watch(Scene::open([]))
+        .watch(ScriptedWatch::closed([bookmark(5000)]))
+        .watch(ScriptedWatch::open([]))
         .watch(quiet())
         .list([], 20)
         .list([pod("a").version(15)], 20)
         .watch(idle());
     let mut run = start(script, list_config());
-    let asked = run.requests(7).await;
+    let requests = run.requests(7).await;
     assert_eq!(
-        asked,
+        requests,
         [
             "LIST(0, 500)",
             "WATCH(10)",
@@ -186,14 +192,18 @@ async fn the_version_of_a_source_that_falls_silent_is_compared_with_the_server()
 
 #[tokio::test(start_paused = true)]
 async fn the_version_of_a_silent_source_is_compared_once() {
-    let quiet = || Scene::closed([]).pause(seconds(81));
+    let quiet = || ScriptedWatch::closed([]).pause(seconds(81));
     let script = (0..10).fold(
-        Script::new().list([], 10).watch(Scene::closed([bookmark(12)])).watch(Scene::open([])).list([], 12),
+        Script::new()
+            .list([], 10)
+            .watch(ScriptedWatch::closed([bookmark(12)]))
+            .watch(ScriptedWatch::open([]))
+            .list([], 12),
         |script, _| script.watch(quiet()),
     );
     let mut run = start(script, list_config());
-    let asked = run.requests(10).await;
-    assert_eq!(asked.iter().filter(|asked| asked.starts_with("LIST(-")).count(), 1, "{asked:?}");
+    let requests = run.requests(10).await;
+    assert_eq!(requests.iter().filter(|requests| requests.starts_with("LIST(-")).count(), 1, "{requests:?}");
     assert_eq!(run.sink.calls(), ["replace 10 []", "version 12"]);
 }
 
@@ -202,7 +212,7 @@ async fn a_list_that_is_refused_at_a_version_is_repeated_without_it() {
     for code in [400, 422] {
         let script = Script::new()
             .list([], 10)
-            .watch(Scene::open([super::error(500, "InternalError")]))
+            .watch(ScriptedWatch::open([super::error(500, "InternalError")]))
             .list_fails(super::failure(code, "BadRequest", "invalid resource version"))
             .list([], 12)
             .watch(idle());
@@ -225,8 +235,8 @@ async fn the_first_list_can_request_the_most_recent_state() {
 // A9
 #[tokio::test(start_paused = true)]
 async fn a_busy_stream_without_an_end_is_given_up_once_and_for_all() {
-    let busy = (0..1000).fold(Scene::open([added(pod("a").version(1))]), |scene, version| {
-        scene.pause(seconds(1)).event(super::modified(pod("a").version(version + 2)))
+    let busy = (0..1000).fold(ScriptedWatch::open([added(pod("a").version(1))]), |watch, version| {
+        watch.pause(seconds(1)).event(super::modified(pod("a").version(version + 2)))
     });
     let script = Script::new()
         .watch(busy)
@@ -243,8 +253,8 @@ async fn a_busy_stream_without_an_end_is_given_up_once_and_for_all() {
 // A9
 #[tokio::test(start_paused = true)]
 async fn a_stream_of_additions_without_an_end_is_given_up_after_five_minutes() {
-    let busy = (0..1000).fold(Scene::open([]), |scene, version| {
-        scene.pause(seconds(1)).event(added(pod(&format!("p{version}")).version(version + 1)))
+    let busy = (0..1000).fold(ScriptedWatch::open([]), |watch, version| {
+        watch.pause(seconds(1)).event(added(pod(&format!("p{version}")).version(version + 1)))
     });
     let mut run = start(Script::new().watch(busy).list([], 9).watch(idle()), Config::default());
     assert_eq!(run.requests(3).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(9)"]);
@@ -255,6 +265,6 @@ async fn a_stream_of_additions_without_an_end_is_given_up_after_five_minutes() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_only_reflector_tries_to_stream_again() {
     let config = Config { strategy: Strategy::StreamOnly, ..Config::default() };
-    let mut run = start(Script::new().watch(Scene::open([added(pod("a").version(1))])), config);
+    let mut run = start(Script::new().watch(ScriptedWatch::open([added(pod("a").version(1))])), config);
     assert_eq!(run.requests(2).await, ["STREAM(-)", "STREAM(-)"]);
 }

@@ -7,7 +7,7 @@ use crate::{
     cache::Store,
     delta_fifo::DeltaFifo,
     reflector::{ListAndWatchEnd, Reflector, ReflectorPhase, Retry},
-    source::{FromFns, Page, Scene, Script, Watch},
+    source::{FromFns, Page, Script, ScriptedWatch, Watch},
     testing::{PodBuilder, brief, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -28,7 +28,7 @@ async fn makes_no_request_if_stopped_before_it_starts() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     Reflector::new(Arc::clone(&script), Recorder::default()).run(cancel).await;
-    assert!(script.asked().is_empty());
+    assert!(script.requests().is_empty());
 }
 
 // R19, R20, R36
@@ -103,8 +103,8 @@ async fn does_not_resync_without_a_period() {
 // R62, R63
 #[tokio::test(start_paused = true)]
 async fn resyncs_while_watching() {
-    let scene = Scene::open([]).pause(Duration::from_secs(15)).event(added(pod("a").version(2)));
-    let mut run = start(Script::new().list([], 1).watch(scene), resyncing(10));
+    let watch = ScriptedWatch::open([]).pause(Duration::from_secs(15)).event(added(pod("a").version(2)));
+    let mut run = start(Script::new().list([], 1).watch(watch), resyncing(10));
     wait_for_resyncs(&mut run, 3).await;
     run.stop().await;
     assert_eq!(run.sink.calls(), ["replace 1 []", "resync", "add a@2", "resync", "resync"]);
@@ -126,15 +126,15 @@ async fn a_failed_resync_leads_to_a_relist() {
 // R63
 #[tokio::test(start_paused = true)]
 async fn a_resync_is_skipped_if_the_predicate_returns_false() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&asked);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&requests);
     let script = Arc::new(Script::new().list([], 1).watch(idle()));
     let sink = Recorder::default();
     let reflector = Reflector::with_config(script, sink.clone(), resyncing(10))
         .should_resync(move || counter.fetch_add(1, Ordering::Relaxed) % 2 == 1);
     let cancel = CancellationToken::new();
     let task = tokio::spawn(reflector.run(cancel.clone()));
-    while asked.load(Ordering::Relaxed) < 4 {
+    while requests.load(Ordering::Relaxed) < 4 {
         tokio::time::advance(Duration::from_secs(1)).await;
         tokio::task::yield_now().await;
     }
@@ -147,7 +147,11 @@ async fn a_resync_is_skipped_if_the_predicate_returns_false() {
 async fn the_status_counts_lists_watches_and_events() {
     let script = Script::new()
         .list([], 1)
-        .watch(Scene::closed([added(pod("a").version(2)), modified(pod("a").version(3)), bookmark(4)]))
+        .watch(ScriptedWatch::closed([
+            added(pod("a").version(2)),
+            modified(pod("a").version(3)),
+            bookmark(4),
+        ]))
         .watch_fails(expired())
         .list([], 5)
         .watch(idle());
@@ -201,9 +205,12 @@ async fn the_default_name_is_the_location_of_its_creation() {
 #[tokio::test(start_paused = true)]
 async fn reflects_into_a_store_without_a_queue() {
     let (store, writer) = Store::builder().build().unwrap();
-    let scene =
-        Scene::open([modified(pod("a").version(3)), super::deleted(pod("b").version(4)), bookmark(9)]);
-    let script = Script::new().list([pod("a").version(1), pod("b").version(2)], 2).watch(scene);
+    let watch = ScriptedWatch::open([
+        modified(pod("a").version(3)),
+        super::deleted(pod("b").version(4)),
+        bookmark(9),
+    ]);
+    let script = Script::new().list([pod("a").version(1), pod("b").version(2)], 2).watch(watch);
     let cancel = CancellationToken::new();
     let task = tokio::spawn(Reflector::with_config(script, writer, list_config()).run(cancel.clone()));
     store.wait_for(&rv(9)).await.unwrap();
@@ -262,13 +269,13 @@ async fn list_and_watch_returns_without_a_wait_when_the_watch_cannot_continue() 
     });
     assert_eq!(end, ListAndWatchEnd::Canceled);
     assert_eq!(started_at.elapsed(), Duration::ZERO, "the caller waits between calls");
-    let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
-    assert_eq!(asked, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
+    let requests: Vec<_> = script.requests().iter().map(ToString::to_string).collect();
+    assert_eq!(requests, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_list_and_watch_can_be_called_again_without_loss() {
-    let event = || Scene::open([added(pod("a").version(2))]);
+    let event = || ScriptedWatch::open([added(pod("a").version(2))]);
     let script = Arc::new(Script::new().list([], 1).watch(event()).watch(event()));
     // The list fills the queue, so the event is waiting when the call is canceled.
     let fifo = DeltaFifo::<Pod>::builder().capacity(NonZeroUsize::MIN).build();
@@ -286,14 +293,14 @@ async fn a_cancelled_list_and_watch_can_be_called_again_without_loss() {
     fifo.pop().await.unwrap();
     cancelled(&mut reflector).await;
     assert_eq!(fifo.pop().await.unwrap().version, Some(rv(2)));
-    let asked = || script.asked().iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(asked(), ["LIST(0, 500)", "WATCH(1)", "WATCH(1)"]);
+    let requests = || script.requests().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(requests(), ["LIST(0, 500)", "WATCH(1)", "WATCH(1)"]);
 
     // A canceled list starts from the first page.
     let script = Arc::new(Script::new().page([pod("a").version(1)], 1, Some("C")));
     let mut reflector = Reflector::with_config(Arc::clone(&script), fifo, list_config());
     cancelled(&mut reflector).await;
     cancelled(&mut reflector).await;
-    let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
-    assert_eq!(asked, ["LIST(0, 500)", "LIST(-, 500, C)", "LIST(0, 500)"]);
+    let requests: Vec<_> = script.requests().iter().map(ToString::to_string).collect();
+    assert_eq!(requests, ["LIST(0, 500)", "LIST(-, 500, C)", "LIST(0, 500)"]);
 }

@@ -2,7 +2,7 @@
 
 use super::{Config, Recorder, expired, failure, idle, list_config, start, start_into, too_large};
 use crate::{
-    source::{Error, Request, Scene, Script},
+    source::{Error, Request, Script, ScriptedWatch},
     testing::{PodBuilder, pod},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -21,8 +21,10 @@ fn pages_of_four() -> Config {
 async fn lists_at_any_version_then_watches_from_the_list_version() {
     let mut run = start(Script::new().list([pod("a").version(1)], 1).watch(idle()), list_config());
     assert_eq!(run.requests(2).await, ["LIST(0, 500)", "WATCH(1)"]);
-    let asked = run.script.asked();
-    let (Request::List(list), Request::Watch(watch)) = (&asked[0], &asked[1]) else { panic!("{asked:?}") };
+    let requests = run.script.requests();
+    let (Request::List(list), Request::Watch(watch)) = (&requests[0], &requests[1]) else {
+        panic!("{requests:?}")
+    };
     assert_eq!(list.resource_version_match, None);
     assert!(watch.allow_watch_bookmarks && watch.timeout.is_some());
     assert_eq!((watch.send_initial_events, watch.resource_version_match), (None, None));
@@ -51,8 +53,8 @@ async fn an_expired_version_is_dropped_without_a_wait_and_only_once() {
         .list([], 30)
         .watch(idle());
     let mut run = start(script, list_config());
-    let asked = run.requests(7).await;
-    let lists: Vec<_> = asked.iter().filter(|asked| asked.starts_with("LIST")).collect();
+    let requests = run.requests(7).await;
+    let lists: Vec<_> = requests.iter().filter(|requests| requests.starts_with("LIST")).collect();
     assert_eq!(lists, ["LIST(0, 500)", "LIST(10, 0)", "LIST(-, 500)", "LIST(20, 0)"]);
     // Two delays of the backoff, 0.8 s and 1.6 s and up to twice that, and none between the two lists.
     assert!((2.4..4.8).contains(&run.seconds()), "{}", run.seconds());
@@ -67,8 +69,9 @@ async fn a_too_large_version_is_dropped_in_each_of_its_encodings() {
             script.watch_fails(expired()).list_fails(too_large).list([], version)
         });
     let mut run = start(script.watch(idle()), list_config());
-    let asked = run.requests(11).await;
-    let lists: Vec<_> = asked.iter().filter(|asked| asked.starts_with("LIST")).map(String::as_str).collect();
+    let requests = run.requests(11).await;
+    let lists: Vec<_> =
+        requests.iter().filter(|requests| requests.starts_with("LIST")).map(String::as_str).collect();
     let unversioned = "LIST(-, 500)";
     assert_eq!(
         lists,
@@ -203,8 +206,8 @@ async fn a_page_that_is_refused_too_often_restarts_the_list() {
     let script = (0..6)
         .fold(Script::new().page(pods(4), 10, Some("C1")), |script, _| script.list_fails(later(429, 1)));
     let mut run = start(script, pages_of_four());
-    let asked = run.requests(8).await;
-    assert_eq!(asked, [&["LIST(0, 4)"], &["LIST(-, 4, C1)"; 6][..], &["LIST(0, 4)"]].concat());
+    let requests = run.requests(8).await;
+    assert_eq!(requests, [&["LIST(0, 4)"], &["LIST(-, 4, C1)"; 6][..], &["LIST(0, 4)"]].concat());
 }
 
 // A3
@@ -229,7 +232,7 @@ async fn refused_pages_hardly_add_requests_to_a_long_list() {
         script.page(pods(1), 10, Some(&format!("C{page}")))
     });
     let mut run = start(script.list(pods(1), 10).watch(idle()), pages_of_four());
-    assert_eq!(run.requests(203).await.iter().filter(|asked| asked.starts_with("LIST")).count(), 202);
+    assert_eq!(run.requests(203).await.iter().filter(|requests| requests.starts_with("LIST")).count(), 202);
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +266,8 @@ async fn a_list_falls_back_from_an_expired_page_once() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_respected() {
     let busy = later(503, 100);
-    let mut run = start(Script::new().list_fails(busy).list([], 1).watch(Scene::open([])), list_config());
+    let mut run =
+        start(Script::new().list_fails(busy).list([], 1).watch(ScriptedWatch::open([])), list_config());
     run.requests(3).await;
     assert!((100.0..101.0).contains(&run.seconds()), "{}", run.seconds());
 }

@@ -14,7 +14,7 @@ use super::{Config, Reflector, ReflectorStatus, Report, Sink, Strategy};
 use crate::{
     delta::{Delta, DeltaBatch},
     object::Listing,
-    source::{BoxError, Error, Scene, Script},
+    source::{BoxError, Error, Script, ScriptedWatch},
     testing::{brief, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -152,7 +152,7 @@ impl Run {
             assert!(
                 changed.is_ok_and(|changed| changed.is_ok()),
                 "stuck after {:?} {:?}",
-                self.asked(),
+                self.all_requests(),
                 self.sink.calls()
             );
         }
@@ -160,9 +160,9 @@ impl Run {
 
     /// Waits for `count` requests, stops, and returns them.
     async fn requests(&mut self, count: usize) -> Vec<String> {
-        self.until(|run| run.script.asked().len() >= count).await;
+        self.until(|run| run.script.requests().len() >= count).await;
         self.stop().await;
-        self.asked()
+        self.all_requests()
     }
 
     /// Waits for `count` calls of the sink, stops, and returns them.
@@ -177,8 +177,8 @@ impl Run {
         (&mut self.task).await.unwrap();
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.script.asked().iter().map(ToString::to_string).collect()
+    fn all_requests(&self) -> Vec<String> {
+        self.script.requests().iter().map(ToString::to_string).collect()
     }
 
     fn errors(&self) -> Vec<String> {
@@ -253,6 +253,6 @@ fn error(code: u16, reason: &str) -> WatchEvent<Pod> {
 }
 
 /// Returns a watch that stays open and sends no events.
-fn idle() -> Scene<Pod> {
-    Scene::open([])
+fn idle() -> ScriptedWatch<Pod> {
+    ScriptedWatch::open([])
 }

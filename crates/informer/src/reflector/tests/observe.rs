@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     reflector::{Report, metrics as names},
-    source::{Error, Scene, Script},
+    source::{Error, Script, ScriptedWatch},
     testing::{Figures, PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -28,7 +28,7 @@ use tracing::{
 async fn metrics_count_lists_watches_and_events() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
-    let first = Scene::open([added(pod("a").version(1)), added(pod("b").version(2))])
+    let first = ScriptedWatch::open([added(pod("a").version(1)), added(pod("b").version(2))])
         .pause(Duration::from_secs(3))
         .event(complete(2))
         .event(modified(pod("a").version(3)))
@@ -41,7 +41,7 @@ async fn metrics_count_lists_watches_and_events() {
         "Invalid",
         "no streams",
     ));
-    let script = script.list([pod("a").version(3)], 7).watch(Scene::open([bookmark(9)]));
+    let script = script.list([pod("a").version(3)], 7).watch(ScriptedWatch::open([bookmark(9)]));
     let mut run = start(script, Config::default());
     run.until(|run| run.status.borrow().version == Some(rv(9))).await;
     run.stop().await;
@@ -71,13 +71,13 @@ async fn metrics_count_lists_watches_and_events() {
 
 #[tokio::test(start_paused = true)]
 async fn a_recorder_that_is_installed_later_gets_metrics_from_then_on() {
-    let scene = Scene::open([bookmark(2)])
+    let watch = ScriptedWatch::open([bookmark(2)])
         .pause(Duration::from_secs(5))
         .event(modified(pod("a").version(3)))
         .pause(Duration::from_secs(5))
         .event(modified(pod("a").version(4)))
         .event(error(410, "Expired"));
-    let mut run = start(Script::new().list([], 1).watch(scene).list([], 7).watch(idle()), list_config());
+    let mut run = start(Script::new().list([], 1).watch(watch).list([], 7).watch(idle()), list_config());
     run.until(|run| run.status.borrow().version == Some(rv(3))).await;
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
@@ -95,15 +95,15 @@ async fn a_recorder_that_is_installed_later_gets_metrics_from_then_on() {
 
 #[tokio::test(start_paused = true)]
 async fn the_status_has_the_progress_of_lists_and_streams() {
-    let scene = Scene::open([added(pod("a").version(1)), added(pod("b").version(2)), complete(2)]);
-    let mut run = start(Script::new().watch(scene), Config::default());
+    let watch = ScriptedWatch::open([added(pod("a").version(1)), added(pod("b").version(2)), complete(2)]);
+    let mut run = start(Script::new().watch(watch), Config::default());
     run.calls(1).await;
     let status = run.status.borrow().clone();
     assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 1, 2));
     let pods = |count: usize| (0..count).map(|number| pod(&number.to_string()).version(1));
     let page = || Script::new().page(pods(100), 3, Some("C1"));
     let mut run = start(page(), list_config());
-    run.until(|run| run.script.asked().len() == 2).await;
+    run.until(|run| run.script.requests().len() == 2).await;
     assert_eq!(run.status.borrow().progress.received, 100, "the second page was not received");
     run.stop().await;
     let mut run = start(page().list(pods(30), 3).watch(idle()), list_config());
@@ -117,8 +117,8 @@ async fn events_do_not_register_metrics() {
     let registered = async |events: u64| {
         let figures = Figures::default();
         let _guard = metrics::set_default_local_recorder(&figures);
-        let scene = Scene::open((0..events).map(|version| modified(pod("a").version(version + 2))));
-        let mut run = start(Script::new().list([], 1).watch(scene), list_config());
+        let watch = ScriptedWatch::open((0..events).map(|version| modified(pod("a").version(version + 2))));
+        let mut run = start(Script::new().list([], 1).watch(watch), list_config());
         run.calls(1 + events as usize).await;
         figures.registered.load(Ordering::Relaxed)
     };
@@ -183,10 +183,10 @@ async fn each_list_and_watch_has_a_span() {
         let script = Script::new()
             .page([pod("a").version(1)], 5, Some("C1"))
             .list([pod("b").version(1)], 5)
-            .watch(Scene::closed([bookmark(6)]))
+            .watch(ScriptedWatch::closed([bookmark(6)]))
             .watch(idle());
         let mut run = start(script, list_config());
-        run.until(|run| run.script.asked().len() == 4).await;
+        run.until(|run| run.script.requests().len() == 4).await;
         run
     })
     .await;
@@ -202,12 +202,12 @@ async fn each_list_and_watch_has_a_span() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_list_is_logged_with_its_timings() {
     let traces = Traces::of(async || {
-        let scene = Scene::open([])
+        let watch = ScriptedWatch::open([])
             .pause(Duration::from_secs(4))
             .event(added(pod("a").version(1)))
             .pause(Duration::from_secs(8))
             .event(complete(2));
-        let mut run = start(Script::new().watch(scene), Config::default());
+        let mut run = start(Script::new().watch(watch), Config::default());
         run.until(|run| run.status.borrow().version.is_some()).await;
         run
     })
@@ -247,14 +247,14 @@ struct Handshake(#[source] std::io::Error);
 #[tokio::test(start_paused = true)]
 async fn a_stalled_stream_is_logged_every_ten_seconds() {
     let traces = Traces::of(async || {
-        let scene = Scene::open([added(pod("a").version(1))])
+        let watch = ScriptedWatch::open([added(pod("a").version(1))])
             .pause(Duration::from_secs(25))
             .event(added(pod("b").version(2)))
             .pause(Duration::from_secs(15))
             .event(complete(2))
             .pause(Duration::from_secs(80))
             .event(bookmark(3));
-        let mut run = start(Script::new().watch(scene), Config::default());
+        let mut run = start(Script::new().watch(watch), Config::default());
         run.until(|run| run.status.borrow().version == Some(rv(3))).await;
         run
     })

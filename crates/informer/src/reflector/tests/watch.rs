@@ -5,7 +5,7 @@ use super::{
     refused, start, start_into, throttled,
 };
 use crate::{
-    source::{Error, Request, Scene, Script},
+    source::{Error, Request, Script, ScriptedWatch},
     testing::{PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -19,7 +19,7 @@ fn listed() -> Script<Pod> {
 // R21, R22
 #[tokio::test(start_paused = true)]
 async fn a_very_short_watch_without_events_is_a_failure() {
-    let mut run = start(listed().watch(Scene::closed([])).list([], 11).watch(idle()), list_config());
+    let mut run = start(listed().watch(ScriptedWatch::closed([])).list([], 11).watch(idle()), list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
     assert_eq!(run.errors(), ["Watch: watch lasted less than a second and no events were received"]);
     assert!(run.seconds() >= 0.8);
@@ -29,8 +29,8 @@ async fn a_very_short_watch_without_events_is_a_failure() {
 #[tokio::test(start_paused = true)]
 async fn a_closed_watch_is_opened_again_immediately_from_its_version() {
     let script = listed()
-        .watch(Scene::closed([added(pod("a").version(12))]))
-        .watch(Scene::closed([]).pause(Duration::from_secs(1)))
+        .watch(ScriptedWatch::closed([added(pod("a").version(12))]))
+        .watch(ScriptedWatch::closed([]).pause(Duration::from_secs(1)))
         .watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)", "WATCH(12)"]);
@@ -49,8 +49,8 @@ fn undecodable() -> Error {
 async fn an_undecodable_deletion_is_delivered_without_the_final_state() {
     let deleted = br#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"12"},"spec":5}}"#;
     let error: DecodeError = WatchEvent::<Pod>::decode(deleted).unwrap_err();
-    let scene = Scene::open([]).fails(Error::Event(error));
-    let script = Script::new().list([pod("a").version(9)], 10).watch(scene);
+    let watch = ScriptedWatch::open([]).fails(Error::Event(error));
+    let script = Script::new().list([pod("a").version(9)], 10).watch(watch);
     let mut run = start(script, list_config());
     assert_eq!(run.calls(3).await, ["replace 10 [a@9]", "delete a", "version 12"]);
 }
@@ -64,7 +64,7 @@ async fn records_the_version_of_the_last_event() {
         deleted(pod("foo").version(61)),
         added(pod("baz").version(32)),
     ];
-    let script = listed().watch(Scene::closed(events)).watch(idle());
+    let script = listed().watch(ScriptedWatch::closed(events)).watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(3).await[2], "WATCH(32)");
     let expected = ["replace 10 []", "update bar@55", "delete foo@61", "add baz@32"];
@@ -74,7 +74,7 @@ async fn records_the_version_of_the_last_event() {
 // R24, R25
 #[tokio::test(start_paused = true)]
 async fn an_object_of_another_kind_is_skipped_and_its_version_not_recorded() {
-    let script = listed().watch(Scene::closed([]).fails(undecodable())).list([], 11).watch(idle());
+    let script = listed().watch(ScriptedWatch::closed([]).fails(undecodable())).list([], 11).watch(idle());
     let mut run = start(script, list_config());
     // It does not count as an event, so the watch was a very short one.
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
@@ -84,8 +84,8 @@ async fn an_object_of_another_kind_is_skipped_and_its_version_not_recorded() {
 // R25
 #[tokio::test(start_paused = true)]
 async fn events_after_an_object_of_another_kind_are_delivered() {
-    let scene = Scene::open([]).fails(undecodable()).event(added(pod("a").version(12)));
-    let mut run = start(listed().watch(scene), list_config());
+    let watch = ScriptedWatch::open([]).fails(undecodable()).event(added(pod("a").version(12)));
+    let mut run = start(listed().watch(watch), list_config());
     assert_eq!(run.calls(2).await, ["replace 10 []", "add a@12"]);
 }
 
@@ -93,7 +93,7 @@ async fn events_after_an_object_of_another_kind_are_delivered() {
 #[tokio::test(start_paused = true)]
 async fn an_expired_watch_leads_to_a_relist_at_its_version_or_newer() {
     let script = listed()
-        .watch(Scene::open([added(pod("a").version(12)), error(410, "Expired")]))
+        .watch(ScriptedWatch::open([added(pod("a").version(12)), error(410, "Expired")]))
         .list([pod("a").version(12)], 15)
         .watch(idle());
     let mut run = start(script, list_config());
@@ -106,8 +106,8 @@ async fn an_expired_watch_leads_to_a_relist_at_its_version_or_newer() {
 async fn versions_of_synthetic_added_events_are_not_recorded() {
     let script = Script::new()
         .list([], 0)
-        .watch(Scene::closed([added(pod("b").version(9)), added(pod("a").version(5))]))
-        .watch(Scene::closed([
+        .watch(ScriptedWatch::closed([added(pod("b").version(9)), added(pod("a").version(5))]))
+        .watch(ScriptedWatch::closed([
             added(pod("b").version(9)),
             modified(pod("a").version(11)),
             added(pod("c").version(12)),
@@ -139,7 +139,7 @@ async fn a_throttled_or_refused_watch_is_retried_without_a_relist() {
 async fn an_open_watch_that_is_throttled_is_retried_after_one_delay() {
     let script = listed()
         .watch_fails(throttled())
-        .watch(Scene::open([added(pod("a").version(12)), error(429, "TooManyRequests")]))
+        .watch(ScriptedWatch::open([added(pod("a").version(12)), error(429, "TooManyRequests")]))
         .watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)", "WATCH(12)"]);
@@ -171,7 +171,7 @@ async fn an_unanswered_watch_is_retried_three_times_before_a_relist() {
     );
     assert_eq!(run.errors().len(), 4);
     // A watch that opens resets the count.
-    let opened = || Scene::closed([added(pod("a").version(12))]);
+    let opened = || ScriptedWatch::closed([added(pod("a").version(12))]);
     let script = [0, 1].into_iter().fold(listed(), |script, _| {
         script.watch_fails(cut()).watch_fails(cut()).watch_fails(cut()).watch(opened())
     });
@@ -184,8 +184,8 @@ async fn an_unanswered_watch_is_retried_three_times_before_a_relist() {
 async fn a_watch_that_never_opens_times_out_and_is_reported() {
     // A script has no response to requests beyond the last one.
     let mut run = start(listed(), list_config());
-    run.until(|run| run.script.asked().len() >= 6).await;
-    assert_eq!(run.asked(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
+    run.until(|run| run.script.requests().len() >= 6).await;
+    assert_eq!(run.all_requests(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
     assert_eq!(run.errors(), ["Watch: connection to the server failed: the server did not respond"; 4]);
     assert!((4.0 * 90.0..420.0).contains(&run.seconds()), "{}", run.seconds());
     run.stop().await;
@@ -194,12 +194,12 @@ async fn a_watch_that_never_opens_times_out_and_is_reported() {
 // R33
 #[tokio::test(start_paused = true)]
 async fn internal_errors_are_retried_immediately_within_the_window() {
-    let failing = || Scene::open([]).pause(Duration::from_secs(3)).event(error(500, "InternalError"));
+    let failing = || ScriptedWatch::open([]).pause(Duration::from_secs(3)).event(error(500, "InternalError"));
     let script = (0..40).fold(listed(), |script, _| script.watch(failing())).list([], 11);
     let config = Config { internal_error_retry_window: Duration::from_secs(30), ..list_config() };
     let mut run = start(script, config);
-    run.until(|run| run.asked().iter().filter(|asked| asked.starts_with("LIST")).count() == 2).await;
-    let watches = run.asked()[1..].iter().take_while(|asked| asked.starts_with("WATCH")).count();
+    run.until(|run| run.all_requests().iter().filter(|asked| asked.starts_with("LIST")).count() == 2).await;
+    let watches = run.all_requests()[1..].iter().take_while(|asked| asked.starts_with("WATCH")).count();
     assert_eq!(watches, 12, "the first watch and 11 retries in 30 seconds");
 }
 
@@ -208,7 +208,7 @@ async fn internal_errors_are_retried_immediately_within_the_window() {
 async fn any_other_error_in_a_watch_leads_to_a_relist_that_repairs_the_cache() {
     let script = Script::new()
         .list([pod("a").version(1), pod("corrupt").version(2)], 10)
-        .watch(Scene::open([error(500, "StoreReadError")]))
+        .watch(ScriptedWatch::open([error(500, "StoreReadError")]))
         .list([pod("a").version(1)], 11)
         .watch(idle());
     let mut run = start(script, list_config());
@@ -221,14 +221,14 @@ async fn any_other_error_in_a_watch_leads_to_a_relist_that_repairs_the_cache() {
 async fn the_watch_timeout_is_random_between_the_minimum_and_twice_that_once_bookmarks_were_sent() {
     for (min, range) in [(0, 300..=600), (1, 300..=600), (1800, 1800..=3600)] {
         let config = Config { min_watch_timeout: Duration::from_secs(min), ..list_config() };
-        let script = (0..201).fold(listed(), |script, _| script.watch(Scene::closed([bookmark(10)])));
+        let script = (0..201).fold(listed(), |script, _| script.watch(ScriptedWatch::closed([bookmark(10)])));
         let mut run = start(script, config);
         run.requests(202).await;
         let timeout = |request: &Request| match request {
             Request::Watch(options) => options.timeout.map(|timeout| timeout.as_secs()),
             Request::List(_) => None,
         };
-        let timeouts: Vec<_> = run.script.asked().iter().filter_map(timeout).skip(1).collect();
+        let timeouts: Vec<_> = run.script.requests().iter().filter_map(timeout).skip(1).collect();
         assert!(
             timeouts.len() >= 200 && timeouts.iter().all(|timeout| range.contains(timeout)),
             "{timeouts:?}"
@@ -247,7 +247,7 @@ async fn a_change_that_the_sink_rejects_leads_to_a_relist() {
     let sink = Recorder::default();
     sink.fail_once("add a@12");
     let script = listed()
-        .watch(Scene::open([added(pod("a").version(12))]))
+        .watch(ScriptedWatch::open([added(pod("a").version(12))]))
         .list([pod("a").version(12)], 12)
         .watch(idle());
     let mut run = start_into(script, list_config(), sink);
@@ -262,7 +262,7 @@ async fn nothing_is_delivered_after_a_rejected_change() {
     sink.fail_once("add b@13");
     let events = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| added(pod(name).version(version)));
     let all = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| pod(name).version(version));
-    let script = listed().watch(Scene::open(events)).list(all, 14).watch(idle());
+    let script = listed().watch(ScriptedWatch::open(events)).list(all, 14).watch(idle());
     let mut run = start_into(script, list_config(), sink);
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(14)"]);
     assert_eq!(run.sink.calls()[1..], ["add a@12", "replace 14 [a@12 b@13 c@14]"]);
@@ -272,18 +272,18 @@ async fn nothing_is_delivered_after_a_rejected_change() {
 #[tokio::test(start_paused = true)]
 async fn the_version_of_an_unknown_event_type_is_recorded() {
     let unknown = WatchEvent::Unknown { kind: "RENAMED".into(), version: Some(rv(13)) };
-    let scene = Scene::closed([unknown]).pause(Duration::from_secs(1));
-    let mut run = start(listed().watch(scene).watch(idle()), list_config());
+    let watch = ScriptedWatch::closed([unknown]).pause(Duration::from_secs(1));
+    let mut run = start(listed().watch(watch).watch(idle()), list_config());
     assert_eq!(run.requests(3).await[2], "WATCH(13)");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_not_idle_is_closed_after_its_timeout_and_a_grace_period() {
-    let busy = (0..100).fold(Scene::open([bookmark(10)]), |scene, _| {
-        scene.pause(Duration::from_secs(60)).event(bookmark(10))
+    let busy = (0..100).fold(ScriptedWatch::open([bookmark(10)]), |watch, _| {
+        watch.pause(Duration::from_secs(60)).event(bookmark(10))
     });
     let mut run =
-        start(listed().watch(Scene::closed([bookmark(10)])).watch(busy).watch(idle()), list_config());
+        start(listed().watch(ScriptedWatch::closed([bookmark(10)])).watch(busy).watch(idle()), list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)", "WATCH(10)"]);
     assert!((330.0..=630.0).contains(&run.seconds()), "{}", run.seconds());
     assert!(run.errors().is_empty());
@@ -292,8 +292,8 @@ async fn a_watch_that_is_not_idle_is_closed_after_its_timeout_and_a_grace_period
 #[tokio::test(start_paused = true)]
 async fn a_broken_connection_closes_the_watch() {
     let broken = Error::Transport("reset by peer".into());
-    let scene = Scene::open([added(pod("a").version(12))]).fails(broken);
-    let mut run = start(listed().watch(scene).watch(idle()), list_config());
+    let watch = ScriptedWatch::open([added(pod("a").version(12))]).fails(broken);
+    let mut run = start(listed().watch(watch).watch(idle()), list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)"]);
     assert!(run.errors().is_empty());
 }

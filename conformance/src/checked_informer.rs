@@ -28,17 +28,17 @@ pub type Versions = BTreeMap<String, String>;
 
 /// An informer of `K` with a handler. Dropping it ends it.
 #[derive(Debug)]
-pub struct Follower<K: Resource> {
+pub struct CheckedInformer<K: Resource> {
     /// The cache.
     pub store: Store<K>,
     /// The informer.
     pub informer: Informer<K>,
-    told: Arc<Mutex<Told>>,
+    received: Arc<Mutex<ReceivedEvents>>,
 }
 
 /// The events of the handler.
 #[derive(Debug, Default)]
-struct Told {
+struct ReceivedEvents {
     known: Versions,
     events: Vec<String>,
     unseen_deletions: Vec<String>,
@@ -46,7 +46,7 @@ struct Told {
 }
 
 /// Returns the default config of the tests, with short waits.
-fn impatient() -> Config {
+fn with_short_backoff() -> Config {
     let mut config = Config::default();
     config.backoff.initial = Duration::from_millis(50);
     config.backoff.cap = Duration::from_secs(1);
@@ -56,7 +56,7 @@ fn impatient() -> Config {
 /// Returns a config that uses LIST for the initial objects.
 #[must_use]
 pub fn listing() -> Config {
-    let mut config = impatient();
+    let mut config = with_short_backoff();
     config.strategy = Strategy::List;
     config
 }
@@ -64,7 +64,7 @@ pub fn listing() -> Config {
 /// Returns configs for a streamed list and for LIST.
 #[must_use]
 pub fn strategies() -> [Config; 2] {
-    [impatient(), listing()]
+    [with_short_backoff(), listing()]
 }
 
 /// Returns the versions of objects by their keys.
@@ -77,7 +77,7 @@ fn version<K: Resource>(object: &K) -> String {
     object.meta().resource_version.clone().unwrap()
 }
 
-impl<K> Follower<K>
+impl<K> CheckedInformer<K>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
@@ -88,18 +88,18 @@ where
 
     /// Starts the informer.
     pub fn of(informer: InformerBuilder<K>) -> Self {
-        let told = Arc::new(Mutex::new(Told::default()));
-        let hears = Arc::clone(&told);
+        let received = Arc::new(Mutex::new(ReceivedEvents::default()));
+        let errors = Arc::clone(&received);
         let informer = informer.on_error(move |report| {
             let line = format!("{:?} {}: {}", report.activity, report.cause.kind(), report.cause);
-            hears.lock().unwrap().reports.push(line);
+            errors.lock().unwrap().reports.push(line);
         });
         let informer = informer.build().unwrap();
-        let handler = Arc::clone(&told);
-        let hear = move |event: &Event<K>| handler.lock().unwrap().hear(event);
-        informer.add_handler_with(hear, SubscribeOptions::new().policy(Policy::Unbounded)).unwrap();
+        let events = Arc::clone(&received);
+        let handler = move |event: &Event<K>| events.lock().unwrap().record(event);
+        informer.add_handler_with(handler, SubscribeOptions::new().policy(Policy::Unbounded)).unwrap();
         informer.start();
-        Self { store: informer.store().clone(), informer, told }
+        Self { store: informer.store().clone(), informer, received }
     }
 
     /// Waits until the cache and the sum of the events equal a list of the server.
@@ -108,25 +108,25 @@ where
             let listed = api.list(selected).await.map_err(|error| error.to_string())?;
             let server = versions(&listed.items);
             let cached = versions(self.store.list().iter().map(|object| &**object));
-            let told = self.told.lock().unwrap().known.clone();
-            if cached == server && told == server {
+            let received = self.received.lock().unwrap().known.clone();
+            if cached == server && received == server {
                 return Ok(());
             }
             let status = self.informer.status();
             Err(format!(
-                "server {server:?}\ncache {cached:?}\ntold {told:?}\n{status:?}\n{:#?}",
+                "server {server:?}\ncache {cached:?}\nreceived {received:?}\n{status:?}\n{:#?}",
                 self.reports()
             ))
         })
         .await;
-        self.alive();
+        self.assert_no_panic();
     }
 
     /// Waits for a condition of the cache.
     pub async fn until(&self, what: &str, is_so: impl Fn(&Store<K>) -> bool) {
         eventually(what, async || {
             let instead = || {
-                let known = self.told.lock().unwrap().known.clone();
+                let known = self.received.lock().unwrap().known.clone();
                 format!("{known:?}\n{:?}\n{:#?}", self.informer.status(), self.reports())
             };
             if is_so(&self.store) { Ok(()) } else { Err(instead()) }
@@ -146,7 +146,7 @@ where
 
     /// Waits until the cache has synced.
     pub async fn synced(&self) {
-        self.until("a first state", |store| store.version().is_some()).await;
+        self.until("sync", |store| store.version().is_some()).await;
     }
 
     /// Returns the counts of the reflector.
@@ -157,7 +157,7 @@ where
 
     /// Returns the number of lists, streamed or not.
     #[must_use]
-    pub fn asked(&self) -> u64 {
+    pub fn lists(&self) -> u64 {
         let counts = self.counts();
         counts.lists + counts.streams
     }
@@ -165,7 +165,7 @@ where
     /// Returns the permitted number of lists: the initial one, and one after each expired version, each watch that ended within a second
     /// without an event, and each watch whose connection failed while it was opened.
     #[must_use]
-    pub fn allowed(&self) -> u64 {
+    pub fn allowed_lists(&self) -> u64 {
         let is_cause = |report: &&String| {
             let (activity, kind) = report.split_once(' ').unwrap_or_default();
             match kind.split(':').next() {
@@ -180,59 +180,67 @@ where
     /// Returns the texts of all failures.
     #[must_use]
     pub fn reports(&self) -> Vec<String> {
-        self.told.lock().unwrap().reports.clone()
+        self.received.lock().unwrap().reports.clone()
     }
 
     /// Returns the sum of all events.
     #[must_use]
     pub fn known(&self) -> Versions {
-        self.told.lock().unwrap().known.clone()
+        self.received.lock().unwrap().known.clone()
     }
 
     /// Returns all events, as `added name`.
     #[must_use]
     pub fn events(&self) -> Vec<String> {
-        self.told.lock().unwrap().events.clone()
+        self.received.lock().unwrap().events.clone()
     }
 
     /// Returns the deletions that were not observed.
     #[must_use]
     pub fn unseen_deletions(&self) -> Vec<String> {
-        self.told.lock().unwrap().unseen_deletions.clone()
+        self.received.lock().unwrap().unseen_deletions.clone()
     }
 
     /// Stops the informer, and waits for its end.
     pub async fn stop(self) {
-        self.alive();
+        self.assert_no_panic();
         self.informer.stop();
         self.informer.stopped().await;
         assert_eq!(self.informer.tasks(), 0);
     }
 
     /// Fails if the handler has panicked.
-    fn alive(&self) {
-        assert!(!self.told.is_poisoned(), "an event did not fit what was known");
+    fn assert_no_panic(&self) {
+        assert!(!self.received.is_poisoned(), "an event contradicts the previous ones");
     }
 }
 
-impl Told {
+impl ReceivedEvents {
     /// Applies an event, which must fit to the previous ones.
-    fn hear<K: Resource>(&mut self, event: &Event<K>) {
+    fn record<K: Resource>(&mut self, event: &Event<K>) {
         let key = event.key().to_string();
         let name = event.key().name().to_owned();
         let word = match event {
             Event::Added { object, .. } => {
-                assert_eq!(self.known.insert(key, version(object.get())), None, "added what was there");
+                assert_eq!(self.known.insert(key, version(object.get())), None, "added twice");
                 "added"
             }
             Event::Updated { old, new, .. } => {
                 let (old, new) = (version(old.get()), version(new.get()));
                 assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "{key} went back in time");
-                assert_eq!(self.known.insert(key, new), Some(old), "changed from something else");
+                assert_eq!(
+                    self.known.insert(key, new),
+                    Some(old),
+                    "the old state differs from the previous event"
+                );
                 "updated"
             }
             Event::Deleted { old, deletion, .. } => {
-                assert_eq!(self.known.remove(&key), Some(version(old.get())), "deleted something else");
+                assert_eq!(
+                    self.known.remove(&key),
+                    Some(version(old.get())),
+                    "the deleted state differs from the previous event"
+                );
                 if *deletion == Deletion::Inferred {
                     self.unseen_deletions.push(key);
                 }

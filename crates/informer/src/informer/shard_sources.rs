@@ -17,7 +17,7 @@ const GAIN_DELAY: Duration = Duration::from_millis(10);
 /// Adds and removes shards until the leases or the informer are stopped.
 ///
 /// It keeps no handle of a shard: the cache of a shard stays until the shard is released, and does not delay its release.
-pub(super) async fn follow_shards<K: Resource + Send + Sync + 'static>(
+pub(super) async fn update_shards<K: Resource + Send + Sync + 'static>(
     inner: Arc<Inner<K>>,
     leased: LeasedShards,
 ) {
